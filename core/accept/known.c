@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "known.h"
+#include "series.h"
+#include "../cli/show.h"
+#include "../report/references.h"
+#include "../report/results.h"
+#include "../report/text.h"
+#include "../stats/stats.h"
+
+/* --- published tables --- */
+
+/* Of the row for this size; NAN when there is none. */
+static double of_table(json_t *table, const struct xb_limit *limit, size_t size)
+{
+	json_t *point;
+	size_t i;
+
+	json_array_foreach(json_object_get(table, "points"), i, point)
+	{
+		if (json_is_integer(json_object_get(point, "size")) && xb_count_of(point, "size") == size)
+			return xb_number_of(point,
+					    limit->metric == XB_METRIC_LATENCY ? "latency_us" : "MBps");
+	}
+	return NAN;
+}
+
+/* A file is looked for beside the limits, then from the current folder. */
+static int read_reference(const struct xb_limits *limits, size_t index, const struct xb_config *config,
+			  struct xb_known *known, struct xb_error *error)
+{
+	const struct xb_limit *l = &limits->limits[index];
+	const char *slash = strrchr(limits->path, '/');
+	struct xb_error cause = {0};
+	char beside[1024];
+
+	snprintf(beside, sizeof(beside), "%.*s%s",
+		 slash && l->reference[0] != '/' ? (int)(slash - limits->path) + 1 : 0, limits->path,
+		 l->reference);
+	int is_beside = strstr(l->reference, ".csv") && access(beside, R_OK) == 0;
+	if (xb_reference_load(is_beside ? beside : l->reference, &known->tables[index], &cause))
+		return xb_fail(error, XB_E_USAGE, "%.150s:%u: %s", limits->path, l->relation_line,
+			       cause.text);
+	for (size_t s = 0; s < config->size_count; s++)
+		if (xb_limit_covers(l, config->sizes[s]) &&
+		    !(of_table(known->tables[index], l, config->sizes[s]) > 0))
+			return xb_fail(error, XB_E_USAGE,
+				       "%.150s:%u: the table '%s' has no %s for %zu bytes; leave that size "
+				       "out of the limit",
+				       limits->path, l->relation_line, XB_SHOW(l->reference),
+				       xb_metric_name(l->metric), config->sizes[s]);
+	return 0;
+}
+
+int xb_known_read(const struct xb_limits *limits, const struct xb_config *config, const char *baseline_path,
+		  struct xb_known *known, struct xb_error *error)
+{
+	int status = 0;
+
+	*known = (struct xb_known){0};
+	for (size_t i = 0; !status && i < limits->count; i++) {
+		const struct xb_limit *l = &limits->limits[i];
+		if (l->relation == XB_RELATION_REFERENCE)
+			status = read_reference(limits, i, config, known, error);
+		else if (l->relation == XB_RELATION_BASELINE && !baseline_path)
+			status = xb_fail(
+				error, XB_E_USAGE,
+				"%.150s:%u: the limit '%s' compares with a baseline, but none is given; add "
+				"--against FILE, a run kept with 'xportbench accept --record FILE'",
+				limits->path, l->relation_line, l->name);
+	}
+	if (!status && baseline_path)
+		status = xb_document_read(baseline_path, &known->baseline, error);
+	if (!status && baseline_path && json_is_true(json_object_get(known->baseline, "partial")))
+		status = xb_fail(error, XB_E_USAGE,
+				 "%.300s is no baseline: that run did not end; record a whole one with "
+				 "'xportbench accept --record FILE'",
+				 baseline_path);
+	if (!status && baseline_path && !(known->baseline_path = strdup(baseline_path)))
+		status = xb_fail(error, XB_E_RESOURCE, "out of memory");
+	if (status)
+		xb_known_free(known);
+	return status;
+}
+
+void xb_known_free(struct xb_known *known)
+{
+	json_decref(known->baseline);
+	free(known->baseline_path);
+	for (size_t i = 0; i < XB_LIMITS_MAX; i++)
+		json_decref(known->tables[i]);
+	*known = (struct xb_known){0};
+}
+
+static int same_host(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+/* The pair of the baseline between the same hosts; NULL if it had none. */
+static const struct xb_series *same_pair(const struct xb_series_set *set, json_t *baseline, json_t *document,
+					 uint32_t a, uint32_t b)
+{
+	const char *here = xb_host_of_endpoint(document, a), *there = xb_host_of_endpoint(document, b);
+
+	for (size_t i = 0; i < set->count; i++) {
+		const char *first = xb_host_of_endpoint(baseline, set->pairs[i].a),
+			   *second = xb_host_of_endpoint(baseline, set->pairs[i].b);
+		if ((same_host(here, first) && same_host(there, second)) ||
+		    (same_host(here, second) && same_host(there, first)))
+			return &set->pairs[i];
+	}
+	return set->count == 1 ? &set->pairs[0] : NULL;
+}
+
+static void of_baseline(const struct xb_known *known, const struct xb_limit *limit, size_t size_bytes,
+			json_t *document, uint32_t a, uint32_t b, struct xb_against *against)
+{
+	struct xb_series_set set;
+	struct xb_limit alone = *limit; /* its own numbers, compared with nothing */
+
+	alone.relation = XB_RELATION_MEDIAN;
+	against->missing = "the baseline has no such measurement";
+	if (xb_series_of(known->baseline, &alone, size_bytes, &set, NULL))
+		return;
+	const struct xb_series *pair = same_pair(&set, known->baseline, document, a, b);
+	against->low = against->high = set.point;
+	if (pair) {
+		struct xb_interval i = xb_median_interval(pair->values, pair->count, XB_VERDICT_LEVEL);
+		against->low = i.low;
+		against->high = i.high;
+		against->missing = "the baseline has too few launches for an interval";
+	}
+	xb_series_free(&set);
+}
+
+void xb_known_value(const struct xb_known *known, const struct xb_limits *limits,
+		    const struct xb_limit *limit, size_t size_bytes, json_t *document, uint32_t a, uint32_t b,
+		    struct xb_against *against)
+{
+	if (limit->relation == XB_RELATION_REFERENCE)
+		against->low = against->high =
+			of_table(known->tables[limit - limits->limits], limit, size_bytes);
+	else if (limit->relation == XB_RELATION_BASELINE && known->baseline)
+		of_baseline(known, limit, size_bytes, document, a, b, against);
+}

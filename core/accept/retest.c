@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which pair is measured again after a violation, and what follows from it. */
+#include <string.h>
+#include "places.h"
+
+static int blames_node(const struct xb_ruling *r)
+{
+	return r->cause == XB_CAUSE_NODE || r->cause == XB_CAUSE_BOTH;
+}
+
+static int open_violation(const struct xb_ruling *r)
+{
+	return r->first.verdict == XB_VERDICT_FAIL && !r->retested;
+}
+
+/* Violations of a node, and passes with it. */
+static void record_of(const struct xb_rulings *rulings, uint32_t node, size_t *violations, size_t *passes)
+{
+	*violations = *passes = 0;
+	for (size_t i = 0; i < rulings->count; i++) {
+		const struct xb_ruling *r = &rulings->list[i];
+		if (r->a != node && r->b != node)
+			continue;
+		if (r->first.verdict == XB_VERDICT_FAIL)
+			*violations += !blames_node(r) || r->culprit == node;
+		else
+			*passes += r->first.verdict == XB_VERDICT_PASS;
+	}
+}
+
+/* A node without violations of its own, with the most passes; endpoints if there is none. */
+static uint32_t good_partner(const struct xb_rulings *rulings, uint32_t endpoints, uint32_t node)
+{
+	uint32_t best = endpoints;
+	size_t most = 0;
+
+	for (uint32_t e = 0; e < endpoints; e++) {
+		size_t violations, passes;
+		record_of(rulings, e, &violations, &passes);
+		if (e == node || violations > 0 || passes <= most)
+			continue;
+		most = passes;
+		best = e;
+	}
+	return best;
+}
+
+int xb_retest_next(const struct xb_rulings *rulings, uint32_t endpoints, struct xb_retest *retest)
+{
+	for (size_t i = 0; i < rulings->count; i++) {
+		const struct xb_ruling *r = &rulings->list[i];
+		if (!open_violation(r))
+			continue;
+		*retest = (struct xb_retest){.a = r->a, .b = r->b};
+		uint32_t partner = blames_node(r) ? good_partner(rulings, endpoints, r->culprit) : endpoints;
+		if (partner == endpoints)
+			return 1;
+		retest->of_node = 1;
+		retest->node = r->culprit;
+		retest->a = r->culprit < partner ? r->culprit : partner;
+		retest->b = r->culprit < partner ? partner : r->culprit;
+		return 1;
+	}
+	return 0;
+}
+
+int xb_retest_covers(const struct xb_retest *retest, const struct xb_ruling *r)
+{
+	if (!open_violation(r))
+		return 0;
+	if (retest->of_node)
+		return blames_node(r) && r->culprit == retest->node;
+	return r->a == retest->a && r->b == retest->b;
+}
+
+void xb_retest_conclude(struct xb_rulings *rulings, const struct xb_retest *retest)
+{
+	if (!retest->of_node)
+		return;
+	for (size_t i = 0; i < rulings->count; i++) {
+		struct xb_ruling *r = &rulings->list[i];
+		int same_pair = r->a == retest->a && r->b == retest->b;
+		if (!r->retested || !blames_node(r) || r->culprit != retest->node || same_pair ||
+		    r->retest_a != retest->a || r->retest_b != retest->b ||
+		    r->fresh.verdict != XB_VERDICT_PASS)
+			continue;
+		/* the node is well; what is between these two is not known yet */
+		r->cause = XB_CAUSE_LINK;
+		r->retested = 0;
+		r->verdict = r->first.verdict;
+	}
+}

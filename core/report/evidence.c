@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which device carried how much of the payload, and whether that is the path that was asked for. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "internal.h"
+
+#define RATE_SLACK 1.02 /* nominal rates are met to 100 ppm; a median is not that exact */
+
+static uint64_t payload_of(const struct xb_transport_record *t, const char *host)
+{
+	uint64_t bytes = 0;
+	for (size_t e = 0; e < t->evidence_count; e++)
+		if (host == NULL || strcmp(t->evidence[e].host, host) == 0)
+			bytes += t->evidence[e].payload_bytes;
+	return bytes;
+}
+
+/* Bytes that a device has sent; of one that counts packets, as much of its host's payload as they had room
+ * for. */
+static double sent_by(const struct xb_transport_record *t, const struct xb_evidence *e)
+{
+	double payload = (double)payload_of(t, e->host),
+	       room = (double)XB_PACKET_BYTES * (double)e->tx_packets;
+	if (e->tx_packets == 0)
+		return (double)e->tx_bytes;
+	return room < payload ? room : payload;
+}
+
+static double share_of(const struct xb_transport_record *t, const struct xb_evidence *e)
+{
+	uint64_t payload = payload_of(t, e->host);
+	return payload ? sent_by(t, e) / (double)payload : 0.0;
+}
+
+/* Rounds on this host (NULL: all hosts) that were judged one by one, and those in which a device carried. */
+static uint64_t rounds_of(const struct xb_transport_record *t, const char *host, uint64_t *carried)
+{
+	uint64_t rounds = 0;
+	*carried = 0;
+	for (size_t e = 0; e < t->evidence_count; e++)
+		if (t->evidence[e].device == NULL &&
+		    (host == NULL || strcmp(t->evidence[e].host, host) == 0)) {
+			rounds += t->evidence[e].rounds;
+			*carried += t->evidence[e].carried_rounds;
+		}
+	return rounds;
+}
+
+/* Did this device carry the payload: in most of the rounds, or by the totals where those are all there is. */
+static int carries(const struct xb_transport_record *t, const struct xb_evidence *e)
+{
+	uint64_t any, rounds = rounds_of(t, e->host, &any);
+	return rounds > 0 ? 2 * e->carried_rounds >= rounds : share_of(t, e) >= XB_CARRIER_SHARE;
+}
+
+json_t *xb_evidence_json(const struct xb_transport_record *t)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < t->evidence_count; i++) {
+		const struct xb_evidence *e = &t->evidence[i];
+		if (e->device == NULL)
+			continue;
+		int packets = e->tx_packets + e->rx_packets > 0;
+		json_t *entry =
+			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host", xb_json_text(e->host),
+				  "device", xb_json_text(e->device), "kind", xb_json_text(e->kind),
+				  "tx_bytes", xb_json_count(e->tx_bytes), "rx_bytes",
+				  xb_json_count(e->rx_bytes), "share_of_payload",
+				  xb_json_number(payload_of(t, e->host) && !packets ? share_of(t, e) : NAN),
+				  "link_bits_per_s",
+				  e->link_bits_per_s ? xb_json_count(e->link_bits_per_s) : json_null());
+		if (packets) {
+			json_object_set_new(entry, "tx_packets", xb_json_count(e->tx_packets));
+			json_object_set_new(entry, "rx_packets", xb_json_count(e->rx_packets));
+		}
+		json_array_append_new(list, entry);
+	}
+	return list;
+}
+
+struct verdict {
+	uint64_t payload_bytes;
+	double total_share; /* of all devices on all hosts */
+	const struct xb_evidence *largest; /* device with the largest share, or NULL */
+	int carried; /* largest is a carrier */
+	int shared_memory; /* enough payload, and no device saw it */
+	int enough;
+};
+
+static struct verdict judge(const struct xb_transport_record *t)
+{
+	struct verdict v = {.payload_bytes = payload_of(t, NULL)};
+	double tx_bytes = 0.0, largest = -1.0;
+	for (size_t i = 0; i < t->evidence_count; i++) {
+		const struct xb_evidence *e = &t->evidence[i];
+		if (e->device == NULL)
+			continue;
+		tx_bytes += sent_by(t, e);
+		/* a device that carries comes before one that only had other traffic */
+		double rank = share_of(t, e) + (carries(t, e) ? 1e9 : 0.0);
+		if (rank > largest) {
+			largest = rank;
+			v.largest = e;
+		}
+	}
+	uint64_t any, rounds = rounds_of(t, NULL, &any);
+	int silent = rounds > 0 ? 2 * any < rounds : 1;
+	v.total_share = v.payload_bytes ? tx_bytes / (double)v.payload_bytes : 0.0;
+	v.enough = v.payload_bytes >= XB_EVIDENCE_MIN_BYTES;
+	v.carried = v.largest != NULL && v.payload_bytes > 0 && carries(t, v.largest);
+	if (rounds == 0)
+		silent = v.total_share < XB_SHARED_MEMORY_SHARE;
+	v.shared_memory = v.enough && silent && t->layer != XB_LAYER_TRUTH;
+	return v;
+}
+
+/* Names of the devices that carried at least half of their host's payload, each once. */
+static json_t *carriers(const struct xb_transport_record *t)
+{
+	json_t *names = json_array();
+	for (size_t i = 0; i < t->evidence_count; i++) {
+		const struct xb_evidence *e = &t->evidence[i];
+		if (e->device == NULL || !carries(t, e))
+			continue;
+		size_t k;
+		json_t *name, *device = xb_json_text(e->device);
+		json_array_foreach(names, k, name) if (json_equal(name, device)) break;
+		if (k == json_array_size(names))
+			json_array_append(names, device);
+		json_decref(device);
+	}
+	return names;
+}
+
+json_t *xb_carried_json(const struct xb_transport_record *t)
+{
+	struct verdict v = judge(t);
+	char text[256];
+	if (t->layer == XB_LAYER_TRUTH)
+		snprintf(text, sizeof(text), "a truth transport: there is no payload to carry");
+	else if (v.payload_bytes == 0)
+		snprintf(text, sizeof(text), "no payload was counted");
+	else if (v.shared_memory)
+		snprintf(text, sizeof(text), "no device carried it: shared memory");
+	else if (v.carried && v.largest->tx_packets)
+		snprintf(text, sizeof(text), "%.100s carried it: %llu packets", v.largest->device,
+			 (unsigned long long)v.largest->tx_packets);
+	else if (v.carried && share_of(t, v.largest) > 1.995)
+		snprintf(text, sizeof(text), "%.100s carried it: %.0f times the payload, headers included",
+			 v.largest->device, share_of(t, v.largest));
+	else if (v.carried)
+		snprintf(text, sizeof(text), "%.100s carried %.0f %% of the payload", v.largest->device,
+			 100.0 * share_of(t, v.largest));
+	else if (!v.enough)
+		snprintf(text, sizeof(text), "too little payload to tell");
+	else if (v.largest != NULL)
+		snprintf(text, sizeof(text), "no device carried half of it; %.100s carried %.0f %%",
+			 v.largest->device, 100.0 * share_of(t, v.largest));
+	return json_pack("{s:o, s:b, s:o, s:o}", "devices", carriers(t), "shared_memory", v.shared_memory,
+			 "payload_bytes", xb_json_count(v.payload_bytes), "text", xb_json_text(text));
+}
+
+struct words {
+	size_t shared, self, all;
+};
+
+/* Words of a path text that name a shared-memory mechanism, the word "self" (loopback within a process), and
+ * all. */
+static struct words words_of(const char *text)
+{
+	static const char *const known[] = {"shm",   "shmem", "sm",    "posix", "sysv",
+					    "vader", "cma",   "xpmem", "knem",	"amsh"};
+	static const char separators[] = " ,;:/+()";
+	struct words found = {0, 0, 0};
+	for (const char *p = text; p != NULL && *p != '\0';) {
+		p += strspn(p, separators);
+		size_t n = strcspn(p, separators);
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+			found.shared += strlen(known[k]) == n && strncmp(known[k], p, n) == 0;
+		found.self += n == 4 && strncmp(p, "self", n) == 0;
+		found.all += n > 0;
+		p += n;
+	}
+	return found;
+}
+
+static int names_shared_memory(const char *text)
+{
+	return words_of(text).shared > 0;
+}
+
+static int names_only_shared_memory(const char *text)
+{
+	struct words found = words_of(text);
+	return found.shared > 0 && found.shared + found.self == found.all;
+}
+
+/* "mlx5_0" and "mlx5_0/1" and "mlx5_0:1" are the same device. */
+static int same_device(const char *asked, const char *counted)
+{
+	size_t n = strcspn(asked, "/:");
+	return strcspn(counted, "/:") == n && strncmp(asked, counted, n) == 0;
+}
+
+static double device_share(const struct xb_transport_record *t, const char *device)
+{
+	double best = 0.0;
+	for (size_t i = 0; i < t->evidence_count; i++)
+		if (t->evidence[i].device != NULL && same_device(device, t->evidence[i].device) &&
+		    share_of(t, &t->evidence[i]) > best)
+			best = share_of(t, &t->evidence[i]);
+	return best;
+}
+
+static int device_carries(const struct xb_transport_record *t, const char *device)
+{
+	for (size_t i = 0; i < t->evidence_count; i++)
+		if (t->evidence[i].device != NULL && same_device(device, t->evidence[i].device) &&
+		    carries(t, &t->evidence[i]))
+			return 1;
+	return 0;
+}
+
+/* Is this device one of several that the transport itself says it uses ("tcp/eth0 tcp/eth1": two rails)? */
+static int resolved_names(const struct xb_transport_record *t, const char *device)
+{
+	static const char separators[] = " ,;:/+()";
+	size_t length = strlen(device);
+	for (const char *p = t->resolved; p != NULL && *p != '\0' && length > 0;) {
+		p += strspn(p, separators);
+		size_t n = strcspn(p, separators);
+		if (n == length && strncmp(p, device, n) == 0)
+			return 1;
+		p += n;
+	}
+	return 0;
+}
+
+/* Were the ends meant to be on different hosts? */
+static int hosts_differ(const struct xb_config *config)
+{
+	for (size_t h = 1; h < config->host_count; h++)
+		if (strcmp(config->hosts[h], config->hosts[0]) != 0)
+			return 1;
+	return config->listener != NULL;
+}
+
+static void judge_transport(struct xb_results *r, size_t index)
+{
+	const struct xb_transport_record *t = &r->transports[index];
+	const char *label = r->config->transports[index].label, *path = r->config->transports[index].path;
+	struct verdict v = judge(t);
+	char text[512];
+	int device_known = t->device != NULL && t->device[0] != '\0';
+	if (t->layer == XB_LAYER_TRUTH || !v.enough)
+		return;
+	int admitted = names_shared_memory(path) || names_shared_memory(t->resolved) ||
+		       (path[0] == '\0' && !device_known);
+	if (v.shared_memory && !admitted) {
+		snprintf(text, sizeof(text),
+			 "%.100s should use %.100s, but no device carried its payload: it went through "
+			 "shared memory, and "
+			 "these are not times of that path",
+			 label, device_known ? t->device : path);
+		xb_results_finding(r, "invalid", "wrong-device", label, NULL, XB_NO_SIZE, text);
+	} else if (v.shared_memory) {
+		int asked_network = path[0] != '\0' && !names_shared_memory(path);
+		int between_hosts = hosts_differ(r->config);
+		snprintf(text, sizeof(text), "no device carried the payload of %.100s: shared memory%s",
+			 label,
+			 between_hosts ? " between ends that were asked for on different hosts: they share a "
+					 "machine, and "
+					 "these are not times of a network"
+			 : asked_network ? ", as its resolved path says; these are not times of a network"
+					 : "");
+		xb_results_finding(r,
+				   between_hosts   ? "invalid"
+				   : asked_network ? "warning"
+						   : "info",
+				   "shared-memory", label, NULL, XB_NO_SIZE, text);
+	} else if (v.carried && device_known && !device_carries(t, t->device) &&
+		   !resolved_names(t, v.largest->device)) {
+		snprintf(text, sizeof(text),
+			 "%.100s should use %.100s, but %.100s carried %.0f %% of its payload and %.100s "
+			 "%.0f %%",
+			 label, t->device, v.largest->device, 100.0 * share_of(t, v.largest), t->device,
+			 100.0 * device_share(t, t->device));
+		xb_results_finding(r, "invalid", "wrong-device", label, NULL, XB_NO_SIZE, text);
+	} else if (v.carried && names_only_shared_memory(path)) {
+		snprintf(text, sizeof(text),
+			 "%.100s was asked for shared memory, but %.100s carried %.0f %% of its payload",
+			 label, v.largest->device, 100.0 * share_of(t, v.largest));
+		xb_results_finding(r, "invalid", "wrong-device", label, NULL, XB_NO_SIZE, text);
+	} else if (!v.carried) {
+		snprintf(text, sizeof(text),
+			 "no device carried half of the payload of %.100s (all together %.0f %%): its path "
+			 "is not proved",
+			 label, 100.0 * v.total_share);
+		xb_results_finding(r, "warning", "path-unproven", label, NULL, XB_NO_SIZE, text);
+	}
+}
+
+/* The slowest device that carried the payload, with a known rate; NULL if there is none. */
+static const struct xb_evidence *slowest_carrier(const struct xb_transport_record *t)
+{
+	const struct xb_evidence *slowest = NULL;
+	for (size_t i = 0; i < t->evidence_count; i++) {
+		const struct xb_evidence *e = &t->evidence[i];
+		if (e->device != NULL && e->link_bits_per_s > 0 && carries(t, e) &&
+		    (slowest == NULL || e->link_bits_per_s < slowest->link_bits_per_s))
+			slowest = e;
+	}
+	return slowest;
+}
+
+/* More bits in one direction than the link takes: the payload did not go that way, or the time is wrong. */
+static void judge_rate(struct xb_results *r, const char *label, const struct xb_evidence *link,
+		       double bits_per_s, const char *bench, size_t size)
+{
+	char text[320];
+	if (bits_per_s <= RATE_SLACK * (double)link->link_bits_per_s)
+		return;
+	snprintf(text, sizeof(text), "%.100s %s moved %.1f Gb/s, but %.64s can carry %.1f Gb/s at most",
+		 label, bench, bits_per_s / 1e9, link->device, (double)link->link_bits_per_s / 1e9);
+	xb_results_finding(r, "invalid", "exceeds-link-rate", label, bench, size, text);
+}
+
+static void judge_rates(struct xb_results *r, size_t index, const struct xb_evidence *link,
+			enum xb_bench bench)
+{
+	for (size_t s = 0; s < r->config->size_count; s++) {
+		struct xb_headline h;
+		if (!xb_headline_of(r, xb_results_cell(r, index, bench, s), &h))
+			continue;
+		judge_rate(r, r->config->transports[index].label, link,
+			   8e9 * (double)r->config->sizes[s] / h.ns.median, xb_bench_names[bench],
+			   r->config->sizes[s]);
+		xb_headline_free(&h);
+	}
+}
+
+static void judge_swap_rates(struct xb_results *r, size_t index, const struct xb_evidence *link)
+{
+	const struct xb_swap_config *c = &r->config->swap;
+	for (size_t v = 0; v < c->variant_count; v++)
+		for (size_t s = 0; s < c->size_count; s++) {
+			/* one direction after the other, or both at once */
+			const double turns =
+				c->order == XB_SWAP_ORDERED && !c->variants[v].overlap ? 2.0 : 1.0;
+			struct xb_headline h;
+			if (!xb_headline_of(r, xb_results_swap_cell(r, index, v, s), &h))
+				continue;
+			judge_rate(r, r->config->transports[index].label, link,
+				   turns * 8e9 * (double)c->total_bytes / h.ns.median, "swap", c->sizes[s]);
+			xb_headline_free(&h);
+		}
+}
+
+void xb_evidence_findings(struct xb_results *r)
+{
+	for (size_t t = 0; t < r->config->transport_count; t++) {
+		judge_transport(r, t);
+		const struct xb_evidence *link = slowest_carrier(&r->transports[t]);
+		for (size_t b = 0; link != NULL && b < r->config->bench_count; b++)
+			if (r->config->benches[b] != XB_BENCH_SWAP)
+				judge_rates(r, t, link, r->config->benches[b]);
+		if (link != NULL)
+			judge_swap_rates(r, t, link);
+	}
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# xb-sanitize: no
+# xb-timeout: 900
+"""Failure stays contained: killed, stopped and interrupted runs leave nothing behind, and a valid document."""
+import os
+import signal
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from xbtest import (Skip, case, finish, have_plugin, load, main, mark, nothing_left, results, shared_memory, start,  # noqa: E402
+                    temporary_files, transport, wait_until, workers)
+
+mark()
+LONG = ("-s", "8,64K", "--launches", "200:200", "--time", 600, "--seed", 3)
+TRANSPORTS = ["tcp", "ofi:tcp", "ofi:shm", "ucx:tcp", "ucx:posix", "ucx:sysv", "mpi:tcp", "mpi:shm"]
+
+
+class Running:
+    """A long run of `victim` beside a bystander; `with` gives its process once both measure."""
+
+    def __init__(self, victim):
+        if not have_plugin(victim.split(":")[0]):
+            raise Skip(f"{victim} is not built")
+        self.victim = victim
+
+    def __enter__(self):
+        self.shm, self.tmp = shared_memory(), temporary_files()
+        self.folder = tempfile.TemporaryDirectory(prefix="xt-")
+        self.path = os.path.join(self.folder.name, "run.json")
+        self.process = start("-t", f"tcp,label=bystander,{self.victim},label=victim", *LONG, "-o", self.path)
+        # the first launch is over: both have results
+        wait_until(self.first_launch_done, 60, f"first launch of {self.victim}")
+        return self
+
+    def first_launch_done(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"ended early: {finish(self.process)!r}")
+        try:
+            return len(load(self.path)["results"]) == 4
+        except (OSError, ValueError):
+            return False
+
+    def victim_worker(self):
+        return wait_until(lambda: workers("--team 1"), 20, "a worker of the victim")[-1][0]
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        try:
+            nothing_left(self.shm, self.tmp)
+        finally:
+            self.folder.cleanup()
+
+
+def stop_run(running):
+    """Ends a run that goes on with the bystander alone, as a user would."""
+    running.process.send_signal(signal.SIGINT)
+    return finish(running.process, 20)
+
+
+def killed(victim, signal_number, patience):
+    with Running(victim) as running:
+        for _ in range(20):  # a worker may just be ending with its launch: then it is no victim
+            pid = running.victim_worker()
+            try:
+                os.kill(pid, signal_number)
+            except ProcessLookupError:
+                continue
+            break
+        wait_until(lambda: transport(load(running.path), "victim")["status"] == "failed", patience, "the failure in the document")
+        wait_until(lambda: not workers("--team 1"), 10, "the victim's workers to be gone")
+        before = results(load(running.path), label="bystander")[0]["rounds"]
+        wait_until(lambda: results(load(running.path), label="bystander")[0]["rounds"] > before, 30, "the bystander to go on")
+        run = stop_run(running)
+        document = load(running.path)
+        assert run.status == 130, run
+        assert document["partial"] is True, "marked as partial"
+        assert len(results(document, label="victim")) == 2, "what was measured of the victim is kept"
+        return transport(document, "victim")["error"], run
+
+
+for name in TRANSPORTS:
+    @case(f"SIGKILL of a worker of {name} in the middle of a run")
+    def _(name=name):
+        error, _ = killed(name, signal.SIGKILL, 20)
+        assert "ended" in error, error
+
+for name in ("ucx:posix", "ucx:sysv"):
+    @case(f"SIGKILL of a worker of {name} at any moment of its start leaves nothing")
+    def _(name=name):
+        if not have_plugin("ucx"):
+            raise Skip("ucx is not built")
+        before, files, hit = shared_memory(), temporary_files(), 0
+        for delay_ms in range(0, 60, 4):
+            process = start("-t", name, "-s", 8, "-n", 20, "--launches", "3:3")
+            pid = wait_until(lambda: workers("--team 0"), 20, "a worker")[0][0]
+            time.sleep(delay_ms / 1000)
+            try:
+                os.kill(pid, signal.SIGKILL)
+                hit += 1
+            except ProcessLookupError:
+                pass  # its launch has ended
+            finish(process, 60)
+            nothing_left(before, files)
+        assert hit, "no worker was met"
+
+for name in ("tcp", "ucx:posix", "mpi:shm"):
+    @case(f"SIGSTOP of a worker of {name} is found as a hang")
+    def _(name=name):
+        error, _ = killed(name, signal.SIGSTOP, 120)
+        # it may also have been stopped while its launch was just starting
+        assert "hung" in error or "workers reported within" in error, error
+
+for name in ("tcp", "ofi:shm", "ucx:sysv", "mpi:tcp"):
+    @case(f"Ctrl-C of the controller while {name} runs keeps the results")
+    def _(name=name):
+        with Running(name) as running:
+            begin = time.monotonic()
+            run = stop_run(running)
+            assert run.status == 130 and time.monotonic() - begin < 12, run
+            document = load(running.path)
+            assert document["partial"] is True and document["stopped_by"] == "interrupted", document["stopped_by"]
+            assert len(results(document)) == 4 and "victim" in run.out, "results printed and kept"
+
+for name in ("tcp", "ofi:tcp", "ofi:shm", "ucx:posix", "mpi:tcp", "mpi:shm"):
+    @case(f"SIGKILL of the controller while {name} runs leaves nothing and a valid document")
+    def _(name=name):
+        with Running(name) as running:
+            running.process.kill()
+            running.process.wait()
+            assert len(load(running.path)["results"]) == 4
+
+main()

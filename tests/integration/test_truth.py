@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# xb-timeout: 900
+# xb-sanitize: no (what is asserted is timing; the same code runs sanitized in test_faults.py)
+"""Known truth: the harness recovers delays that it imposes, and finds nothing where there is nothing."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from xbtest import case, comparison, main, measure, results  # noqa: E402
+
+FAST = ("-n", 200, "-x", 20)
+
+
+def truth_us(document, size=8):
+    """What the decorator really imposed, as it measured it itself."""
+    return results(document, label="slow", size=size)[0]["fault"]["imposed_delay_us"]["median"]
+
+
+def covered(document, unseen_us, size=8):
+    """Whether the interval meets what was imposed: at least what the decorator saw, at most what it cannot see as well."""
+    c = comparison(document, "tcp", "slow", size=size)["overhead_us"]
+    return c["ci_low"] <= truth_us(document, size) + unseen_us and truth_us(document, size) <= c["ci_high"]
+
+
+# The decorator measures its pause, and what the sender's call takes longer after it. It cannot see what comes before its first
+# reading of the clock and after its last one, nor what the receiver takes longer. So that is measured: by how much a transport
+# that is decorated but not delayed (1 ns) is slower than the bare one.
+@case("a delay of 2 us is recovered by its 95 % interval in at least 34 of 40 seeded runs, to within what the decorator itself costs")
+def _():
+    bare = measure("-t", "tcp,tcp,label=slow,fault.delay=1ns", "-s", 8, "-n", 200, "-x", 400, "--launches", "15:15", "--seed", 41)
+    unseen_us = max(0, comparison(bare.document, "tcp", "slow", size=8)["overhead_us"]["median"])
+    assert unseen_us < 0.5, f"the decorator costs {unseen_us} us where it delays nothing: it would hide a wrong delay of 2 us"
+    hits, strict = 0, 0
+    for seed in range(1, 41):
+        run = measure("-t", "tcp,tcp,label=slow,fault.delay=2us", "-s", 8, "-n", 200, "-x", 400, "--launches", "7:7", "--seed", seed)
+        hits += covered(run.document, unseen_us)
+        strict += covered(run.document, 0)
+    print(f"# {hits} of 40 intervals cover the imposed delay; {strict} without the {unseen_us:.3f} us that the decorator costs here")
+    assert hits >= 34, f"{hits} of 40"
+
+
+@case("the same transport against itself is not distinguishable in at least 16 of 20 seeded runs")
+def _():
+    same = 0
+    for seed in range(101, 121):
+        run = measure("-t", "tcp,tcp,label=again", "-s", 8, *FAST, "--launches", "9:9", "--seed", seed)
+        same += comparison(run.document, "tcp", "again", size=8)["distinguishable"] is False
+    print(f"# {same} of 20 are not distinguishable")
+    assert same >= 16, f"{same} of 20"
+
+
+@case("a step of 50 us at 8K appears from 8K on and not below")
+def _():
+    run = measure("-t", "tcp,tcp,label=slow,fault.step=8K/50us", "-s", "1K,4K,8191,8K,16K", *FAST, "--launches", "9:9", "--seed", 5)
+    for size in (1024, 4096, 8191):
+        c = comparison(run.document, "tcp", "slow", size=size)["overhead_us"]
+        assert c["median"] < 25, (size, c)
+    for size in (8192, 16384):
+        c = comparison(run.document, "tcp", "slow", size=size)
+        assert c["distinguishable"] and c["overhead_us"]["ci_low"] < 75 and c["overhead_us"]["ci_high"] > 40, (size, c)
+
+
+@case("a step of 5 us at 8K covers what was imposed from 8K on and is not there below")
+def _():
+    run = measure("-t", "tcp,tcp,label=slow,fault.step=8K/5us", "-s", "64,8K", "-n", 400, "--launches", "15:15", "--seed", 6)
+    below = comparison(run.document, "tcp", "slow", size=64)["overhead_us"]
+    above = comparison(run.document, "tcp", "slow", size=8192)
+    assert below["median"] < 2.5, below
+    assert above["distinguishable"] and above["overhead_us"]["median"] > 2.5, above
+
+
+@case("a bandwidth cap shows as the bandwidth")
+def _():
+    run = measure("-t", "tcp,tcp,label=capped,fault.cap=200M", "-b", "bw", "-s", "64K", "-n", 5, "-W", 16, "--launches", "6:6",
+                  "--seed", 8)
+    capped = results(run.document, label="capped", bench="bw")[0]["bandwidth_MBps"]["median"]
+    free = results(run.document, label="tcp", bench="bw")[0]["bandwidth_MBps"]["median"]
+    assert free > 1.2 * capped and capped <= 210, (free, capped)
+
+
+main()
