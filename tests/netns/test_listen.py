@@ -201,10 +201,10 @@ print(got)
 """
 
 
-def port_of_controller(host):
-    """TCP port of a controller that listens on a host for workers."""
+def port_of_controller(host, run):
+    """TCP port on which a controller listens for workers: those listen for each other."""
     for line in hosts.on(host, "ss", "-Hltnp").splitlines():
-        if "xportbench" in line and f":{PORT} " not in line:
+        if f"pid={run.pid}," in line:
             return int(re.search(r":(\d+) ", line)[1])
     return None
 
@@ -220,7 +220,7 @@ def _():
             assert flood.stdout.readline() == "ready\n"
         run = hosts.start("-t", "tcp", "@nodeB", "-s", "8", "-n", 4000, "-x", 5, "--launches", 12, "--time", 120, "--bind", "0,1",
                           "-o", path, env=home("shared"))
-        port = wait_until(lambda: port_of_controller("nodeA"), 20, "the control port")
+        port = wait_until(lambda: port_of_controller("nodeA", run), 20, "the control port")
         for flood, number in zip(floods, (PORT, port)):
             flood.stdin.write(f"{number}\n")
             flood.stdin.flush()
