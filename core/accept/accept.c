@@ -179,11 +179,15 @@ static int retest_pair(struct work *w, const struct xb_retest *retest)
 		fprintf(stderr,
 			"xportbench: a limit is violated; measuring %s again, alone, in fresh launches\n",
 			places.text);
+	w->known.stands_for = 1; /* the pair's own endpoints are 0 and 1 now */
+	w->known.stands_for_a = retest->a;
+	w->known.stands_for_b = retest->b;
 	status = measure(w, config, &w->acceptance.rulings, &document, &launch_s);
 	w->acceptance.retests++;
 	if (document &&
 	    xb_rule(document, &w->limits, config, &w->known, &w->acceptance.rulings, &fresh, &error))
 		complain(&error, 0);
+	w->known.stands_for = 0;
 	if (status < 128)
 		take_fresh(w, retest, &fresh);
 	xb_rulings_free(&fresh);

@@ -29,44 +29,84 @@ static double cautious_median(double *values, size_t n)
 	return fabs(values[n / 2 - 1]) < fabs(values[n / 2]) ? values[n / 2 - 1] : values[n / 2];
 }
 
-static double residual(const struct xb_blame_pair *p, double typical, const double *effects)
-{
-	return log(p->value) - typical - effects[p->a] - effects[p->b];
-}
-
 static int usable(const struct xb_blame_pair *p)
 {
 	return p->value > 0 && isfinite(p->value);
 }
 
-/* Median of what is left unexplained in the pairs of a node. */
-static double left_over(const struct xb_blame_pair *pairs, size_t count, uint32_t node, double typical,
-			const double *effects, double *work)
+/* The usable pairs, by node. */
+struct index {
+	size_t *first; /* of the pairs of a node in `of`; one more at the end */
+	size_t *of;
+	double *logs; /* of the values, by pair */
+	double *work; /* as many as there are pairs and nodes */
+};
+
+static void index_free(struct index *x)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < count; i++)
-		if (usable(&pairs[i]) && (pairs[i].a == node || pairs[i].b == node))
-			work[n++] = residual(&pairs[i], typical, effects);
-	return cautious_median(work, n);
+	free(x->first);
+	free(x->of);
+	free(x->logs);
+	free(x->work);
 }
 
-static double fit(const struct xb_blame_pair *pairs, size_t count, uint32_t nodes, double *effects,
-		  double *work)
+static int index_make(struct index *x, const struct xb_blame_pair *pairs, size_t count, uint32_t nodes)
+{
+	*x = (struct index){.first = calloc(nodes + 2u, sizeof(*x->first)),
+			    .of = malloc((2 * count + 1) * sizeof(*x->of)),
+			    .logs = malloc((count + 1) * sizeof(*x->logs)),
+			    .work = malloc((count + nodes + 1u) * sizeof(*x->work))};
+	if (!x->first || !x->of || !x->logs || !x->work) {
+		index_free(x);
+		return -1;
+	}
+	/* counted two places on, then summed, so that filling in moves each to where it belongs */
+	for (size_t i = 0; i < count; i++) {
+		x->logs[i] = usable(&pairs[i]) ? log(pairs[i].value) : NAN;
+		if (usable(&pairs[i])) {
+			x->first[pairs[i].a + 2u]++;
+			x->first[pairs[i].b + 2u]++;
+		}
+	}
+	for (uint32_t n = 0; n < nodes; n++)
+		x->first[n + 2u] += x->first[n + 1u];
+	for (size_t i = 0; i < count; i++)
+		if (usable(&pairs[i])) {
+			x->of[x->first[pairs[i].a + 1u]++] = i;
+			x->of[x->first[pairs[i].b + 1u]++] = i;
+		}
+	return 0;
+}
+
+/* Median of what is left unexplained in the pairs of a node. */
+static double left_over(const struct index *x, const struct xb_blame_pair *pairs, uint32_t node,
+			double typical, const double *effects)
+{
+	size_t n = 0;
+	for (size_t k = x->first[node]; k < x->first[node + 1u]; k++) {
+		const struct xb_blame_pair *p = &pairs[x->of[k]];
+		x->work[n++] = x->logs[x->of[k]] - typical - effects[p->a] - effects[p->b];
+	}
+	return cautious_median(x->work, n);
+}
+
+static double fit(const struct index *x, const struct xb_blame_pair *pairs, size_t count, uint32_t nodes,
+		  double *effects)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < count; i++)
 		if (usable(&pairs[i]))
-			work[n++] = log(pairs[i].value);
+			x->work[n++] = x->logs[i];
 	/* begin among the good pairs: with few nodes one bad node slows half of all pairs and more; the
 	 * centring below ends at what is typical */
-	double typical = n ? xb_quantile(work, n, 0.25) : 0;
+	double typical = n ? xb_quantile(x->work, n, 0.25) : 0;
 	for (uint32_t i = 0; i < nodes; i++)
 		effects[i] = 0;
 	for (size_t step = 0; step < (size_t)STEPS_PER_NODE * nodes; step++) {
 		uint32_t worst = 0;
 		double most = 0;
 		for (uint32_t i = 0; i < nodes; i++) {
-			double m = left_over(pairs, count, i, typical, effects, work);
+			double m = left_over(x, pairs, i, typical, effects);
 			if (fabs(m) > fabs(most)) {
 				most = m;
 				worst = i;
@@ -77,8 +117,8 @@ static double fit(const struct xb_blame_pair *pairs, size_t count, uint32_t node
 		effects[worst] += most;
 		/* nodes are measured against the typical one, and it is not allowed to move away */
 		for (uint32_t i = 0; i < nodes; i++)
-			work[i] = effects[i];
-		double middle = xb_median(work, nodes);
+			x->work[i] = effects[i];
+		double middle = xb_median(x->work, nodes);
 		for (uint32_t i = 0; i < nodes; i++)
 			effects[i] -= middle;
 		typical += 2 * middle;
@@ -107,25 +147,21 @@ static void explain(struct xb_blame_pair *p, double typical, const double *effec
 int xb_blame(struct xb_blame_pair *pairs, size_t count, uint32_t nodes, double *effects,
 	     struct xb_error *error)
 {
-	double *work = malloc((count + nodes + 1u) * sizeof(*work));
+	struct index x;
 	size_t *measured = calloc(nodes + 1u, sizeof(*measured));
-	if (!work || !measured) {
-		free(work);
+	if (!measured || index_make(&x, pairs, count, nodes)) {
 		free(measured);
 		return xb_fail(error, XB_E_RESOURCE, "out of memory");
 	}
-	double typical = fit(pairs, count, nodes, effects, work);
-	for (size_t i = 0; i < count; i++)
-		if (usable(&pairs[i])) {
-			measured[pairs[i].a]++;
-			measured[pairs[i].b]++;
-		}
+	double typical = fit(&x, pairs, count, nodes, effects);
+	for (uint32_t i = 0; i < nodes; i++)
+		measured[i] = x.first[i + 1u] - x.first[i];
 	for (size_t i = 0; i < count; i++) {
 		pairs[i].cause = XB_CAUSE_NONE;
 		if (pairs[i].failed)
 			explain(&pairs[i], typical, effects, measured);
 	}
-	free(work);
+	index_free(&x);
 	free(measured);
 	return 0;
 }

@@ -101,19 +101,35 @@ static int same_host(const char *a, const char *b)
 	return a && b && !strcmp(a, b);
 }
 
-/* The pair of the baseline between the same hosts; NULL if it had none. */
-static const struct xb_series *same_pair(const struct xb_series_set *set, json_t *baseline, json_t *document,
-					 uint32_t a, uint32_t b)
+/*
+ * The pair of the baseline between the same hosts, and of several such, where hosts have more than one
+ * endpoint, the one of the same endpoints; NULL if it had none.
+ */
+static const struct xb_series *same_pair(const struct xb_known *known, const struct xb_series_set *set,
+					 json_t *document, uint32_t a, uint32_t b)
 {
 	const char *here = xb_host_of_endpoint(document, a), *there = xb_host_of_endpoint(document, b);
+	const struct xb_series *found = NULL;
+	size_t several = 0;
 
-	for (size_t i = 0; i < set->count; i++) {
-		const char *first = xb_host_of_endpoint(baseline, set->pairs[i].a),
-			   *second = xb_host_of_endpoint(baseline, set->pairs[i].b);
-		if ((same_host(here, first) && same_host(there, second)) ||
-		    (same_host(here, second) && same_host(there, first)))
-			return &set->pairs[i];
+	if (known->stands_for) {
+		a = known->stands_for_a;
+		b = known->stands_for_b;
 	}
+	for (size_t i = 0; i < set->count; i++) {
+		const struct xb_series *s = &set->pairs[i];
+		const char *first = xb_host_of_endpoint(known->baseline, s->a),
+			   *second = xb_host_of_endpoint(known->baseline, s->b);
+		if (!(same_host(here, first) && same_host(there, second)) &&
+		    !(same_host(here, second) && same_host(there, first)))
+			continue;
+		if ((s->a == a && s->b == b) || (s->a == b && s->b == a))
+			return s;
+		found = s;
+		several++;
+	}
+	if (several)
+		return several == 1 ? found : NULL;
 	return set->count == 1 ? &set->pairs[0] : NULL;
 }
 
@@ -127,7 +143,7 @@ static void of_baseline(const struct xb_known *known, const struct xb_limit *lim
 	against->missing = "the baseline has no such measurement";
 	if (xb_series_of(known->baseline, &alone, size_bytes, &set, NULL))
 		return;
-	const struct xb_series *pair = same_pair(&set, known->baseline, document, a, b);
+	const struct xb_series *pair = same_pair(known, &set, document, a, b);
 	against->low = against->high = set.point;
 	if (pair) {
 		struct xb_interval i = xb_median_interval(pair->values, pair->count, XB_VERDICT_LEVEL);

@@ -9,6 +9,9 @@ struct xb_known {
 	json_t *baseline; /* document of a recorded run; NULL */
 	char *baseline_path;
 	json_t *tables[XB_LIMITS_MAX]; /* by limit: the published table that it names, or NULL */
+	/* a pair is measured again alone: those of the whole run, where its endpoints were these */
+	int stands_for;
+	uint32_t stands_for_a, stands_for_b;
 };
 
 /* Reads what the limits refer to; every measured size that a limit covers must be in its reference. path may
@@ -17,8 +20,8 @@ int xb_known_read(const struct xb_limits *limits, const struct xb_config *config
 		  struct xb_known *known, struct xb_error *error);
 void xb_known_free(struct xb_known *known);
 
-/* The value that a limit relative to a baseline or a reference compares with; the hosts decide which pair of
- * the baseline it is. */
+/* The value that a limit relative to a baseline or a reference compares with; the hosts, and among several
+ * pairs of the same two the endpoints, decide which pair of the baseline it is. */
 void xb_known_value(const struct xb_known *known, const struct xb_limits *limits,
 		    const struct xb_limit *limit, size_t size_bytes, json_t *document, uint32_t a, uint32_t b,
 		    struct xb_against *against);

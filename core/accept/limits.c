@@ -203,7 +203,7 @@ static int set_within(struct reader *r, struct xb_limit *limit, const char *valu
 static int set_of_limit(struct reader *r, struct xb_limit *limit, const char *key, const char *value)
 {
 	static const char *const benches[] = {"pingpong", "bw", "bibw"}; /* order of enum xb_bench */
-	static const char *const ops[] = {"send", "write", "read"}; /* of enum xb_op */
+	static const char *const ops[] = {"send", "write", "read", "write-poll"}; /* of enum xb_op */
 	static const char *const ways[] = {"either", "both"};
 	int chosen;
 
@@ -225,7 +225,7 @@ static int set_of_limit(struct reader *r, struct xb_limit *limit, const char *ke
 		return r->status;
 	}
 	if (!strcmp(key, "op")) {
-		chosen = choose(r, &limit->has_op, key, value, ops, 3);
+		chosen = choose(r, &limit->has_op, key, value, ops, 4);
 		limit->op = chosen > 0 ? (enum xb_op)chosen : XB_OP_SEND;
 		return r->status;
 	}

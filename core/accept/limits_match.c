@@ -6,6 +6,7 @@
 #include "limits.h"
 #include "../cli/options.h"
 #include "../cli/show.h"
+#include "../engine/block.h"
 
 int xb_limit_covers(const struct xb_limit *limit, size_t size_bytes)
 {
@@ -20,7 +21,7 @@ static int set_option(struct xb_config *config, uint64_t given, const char *name
 {
 	for (size_t i = 0; i < xb_option_count; i++)
 		if (!strcmp(xb_options[i].name, name))
-			return given >> i & 1 ? 0 : xb_options[i].set(config, value, error);
+			return given >> i & 1 ? 0 : xb_option_set(&xb_options[i], config, value, error);
 	return 0;
 }
 
@@ -140,7 +141,6 @@ static int match_limit(const struct xb_limits *all, const struct xb_limit *l, co
 		       size_t pairs, struct xb_error *error)
 {
 	static const char *const benches[] = {"pingpong", "bw", "bibw", "swap"};
-	static const char *const ops[] = {"send", "write", "read"};
 	char list[256];
 	size_t i = 0;
 	int overhead = l->metric == XB_METRIC_OVERHEAD_US || l->metric == XB_METRIC_OVERHEAD_PCT;
@@ -159,7 +159,7 @@ static int match_limit(const struct xb_limits *all, const struct xb_limit *l, co
 			       all->path, l->line, l->name, XB_SHOW(l->transport));
 	if (l->has_op && l->op != config->op)
 		return NOTHING("it is for op %s, and this run measures %s (--op)", all->path, l->line,
-			       l->name, ops[l->op], ops[config->op]);
+			       l->name, xb_op_name(l->op), xb_op_name(config->op));
 	if (pairs < 2 && (l->relation == XB_RELATION_MEDIAN || l->relation == XB_RELATION_BEST) &&
 	    !l->has_max && !l->has_min)
 		return NOTHING("it compares pairs with the %s of all pairs, and this run has one pair",

@@ -281,13 +281,14 @@ int xb_rulings_blame(struct xb_rulings *rulings, uint32_t endpoints, struct xb_e
 	/* rulings of one limit and size follow each other */
 	for (size_t first = 0, next; !status && first < rulings->count; first = next) {
 		struct xb_ruling *r = &rulings->list[first];
-		int better_high = xb_metric_higher_is_better(r->limit->metric);
+		int better_high = xb_metric_higher_is_better(r->limit->metric), any = 0;
 		size_t count = 0;
 		for (next = first; next < rulings->count && rulings->list[next].limit == r->limit &&
 				   rulings->list[next].size_bytes == r->size_bytes;
 		     next++) {
 			const struct xb_ruling *one = &rulings->list[next];
 			double value = one->first.value;
+			any |= one->first.verdict == XB_VERDICT_FAIL;
 			if (one->a >= endpoints || one->b >= endpoints)
 				continue;
 			pairs[count++] =
@@ -296,7 +297,8 @@ int xb_rulings_blame(struct xb_rulings *rulings, uint32_t endpoints, struct xb_e
 						       .value = better_high ? 1 / value : value,
 						       .failed = one->first.verdict == XB_VERDICT_FAIL};
 		}
-		if (count != next - first)
+		/* there is nobody to blame, or not only nodes are judged */
+		if (!any || count != next - first)
 			continue;
 		status = xb_blame(pairs, count, endpoints, effects, error);
 		for (size_t i = 0; !status && i < count; i++) {

@@ -5,8 +5,12 @@
 #include "series.h"
 #include "../report/text.h"
 #include "../stats/stats.h"
+#include "../system/system.h"
 
-#define CARRIER_SHARE 0.5 /* as in the evidence of a run */
+/* as in the evidence of a run */
+#define CARRIER_SHARE 0.5
+#define WHOLE_SHARE 0.9
+#define RAIL_SHARE 0.05
 
 static const char *const benches[] = {"pingpong", "bw", "bibw", "swap"}; /* order of enum xb_bench */
 
@@ -172,27 +176,55 @@ const char *xb_host_of_endpoint(json_t *document, uint32_t endpoint)
 	return NULL;
 }
 
-double xb_link_MBps(json_t *document, const char *label)
+static double slower(double a, double b) /* NAN: not known */
 {
+	return isnan(a) || b < a ? b : a;
+}
+
+/* As the findings of a run have it: what all of the payload passed is a limit by itself, rails are one
+ * together. */
+static double link_on(json_t *evidence, const char *host)
+{
+	double slowest = NAN, rails = 0, rails_share = 0;
 	json_t *entry;
 	size_t i;
-	double slowest = NAN;
 
-	json_array_foreach(json_object_get(xb_transport_of(document, label), "evidence"), i, entry)
+	json_array_foreach(evidence, i, entry)
 	{
-		double rate = xb_number_of(entry, "link_bits_per_s") / 8e6;
-		if (rate > 0 && xb_number_of(entry, "share_of_payload") >= CARRIER_SHARE &&
-		    !(slowest <= rate))
-			slowest = rate;
+		double rate = xb_number_of(entry, "link_bits_per_s") / 8e6,
+		       share = xb_number_of(entry, "share_of_payload");
+		if (strcmp(xb_text_of(entry, "host"), host) != 0 || !(share >= RAIL_SHARE))
+			continue;
+		if (share >= WHOLE_SHARE) {
+			slowest = rate > 0 ? slower(rate, slowest) : slowest;
+			continue;
+		}
+		rails += rate; /* not known, where one of them is not */
+		rails_share += share;
 	}
+	return rails_share >= CARRIER_SHARE && rails > 0 ? slower(rails, slowest) : slowest;
+}
+
+double xb_link_MBps(json_t *document, const char *label)
+{
+	json_t *evidence = json_object_get(xb_transport_of(document, label), "evidence"), *entry;
+	double slowest = NAN;
+	size_t i;
+
+	json_array_foreach(evidence, i, entry) slowest =
+		slower(slowest, link_on(evidence, xb_text_of(entry, "host")));
 	return slowest;
 }
 
-/* Of the payload that left this host; NAN when nothing is known of it. */
+/*
+ * Of the payload that left this host, on the device of the transport; NAN when nothing is known of it.
+ * Without such a device (shared memory, several rails, an MPI that does not tell) it is none where no other
+ * carried it.
+ */
 static double share_on_host(json_t *transport, const char *host)
 {
 	const char *device = xb_text_of(transport, "device");
-	double share = NAN;
+	double share = NAN, elsewhere = 0;
 	json_t *entry;
 	size_t i;
 
@@ -203,10 +235,12 @@ static double share_on_host(json_t *transport, const char *host)
 			continue;
 		if (!isfinite(share))
 			share = 0; /* there are counters, and they can only add to it */
-		if (*device && !strcmp(xb_text_of(entry, "device"), device) && seen > share)
+		if (!*device)
+			elsewhere = seen > elsewhere ? seen : elsewhere;
+		else if (xb_counter_is_device(xb_text_of(entry, "device"), device) && seen > share)
 			share = seen;
 	}
-	return share;
+	return elsewhere >= CARRIER_SHARE ? NAN : share;
 }
 
 static double noise_of_endpoint(json_t *document, uint32_t endpoint, size_t probe)

@@ -16,12 +16,14 @@
 
 #define TAIL_BYTES 2048
 #define GRACE_MS 1500 /* for a worker whose client has gone */
+#define OUTPUT_MS 500 /* how often the output of workers is taken */
 #define ENV_MAX 64
 
 struct guest { /* a worker that was started for a client */
 	struct xb_launched process;
 	struct xb_peer *peer; /* NULL: it has gone */
 	int64_t kill_ms; /* 0: not to be ended */
+	char said[TAIL_BYTES]; /* the last piece of its output */
 };
 
 struct listener {
@@ -178,15 +180,26 @@ static void take_messages(struct listener *l)
 	}
 }
 
+/* What a worker says is taken before its pipe is full: it would wait in write for ever. */
+static void listen_to(struct guest *guest)
+{
+	char piece[TAIL_BYTES];
+	ssize_t n;
+
+	while ((n = read(guest->process.output_fd, piece, sizeof piece - 1)) > 0) {
+		memcpy(guest->said, piece, (size_t)n);
+		guest->said[n] = 0;
+	}
+}
+
 /* Tells the client how its worker ended. */
 static void report(struct listener *l, struct guest *guest, int status)
 {
-	char text[TAIL_BYTES] = "", plain_text[TAIL_BYTES];
+	char plain_text[TAIL_BYTES];
 	struct xb_error ignored = {0};
-	ssize_t n;
-	while ((n = read(guest->process.output_fd, text, sizeof text - 1)) > 0)
-		text[n] = 0; /* the last piece counts */
-	plain(text, plain_text, sizeof plain_text);
+
+	listen_to(guest);
+	plain(guest->said, plain_text, sizeof plain_text);
 	if (!known(l, guest->peer))
 		return;
 	xb_hub_send(&l->hub, guest->peer,
@@ -288,7 +301,11 @@ int xb_listen(const struct xb_config *config)
 		if (l->hub.child_exited || l->count)
 			reap(l);
 		take_messages(l);
+		for (size_t i = 0; i < l->count; i++)
+			listen_to(&l->guests[i]);
 		next = end_orphans(l);
+		if (l->count && (next < 0 || next > OUTPUT_MS))
+			next = OUTPUT_MS;
 	}
 	for (size_t i = 0; i < l->count; i++)
 		kill(l->guests[i].process.pid, SIGKILL);

@@ -31,10 +31,10 @@ static void keep_document(struct xb_run *run)
 	if (!run->config->output)
 		return;
 	json_t *document = xb_results_document(run->control.results);
-	if (xb_document_write(document, run->config->output, &error) && !run->document_failed) {
-		run->document_failed = 1;
+	int failed = xb_document_write(document, run->config->output, &error);
+	if (failed && !run->document_failed)
 		say(run, NULL, error.text);
-	}
+	run->document_failed = failed != 0; /* the last one counts: it has everything */
 	json_decref(document);
 }
 
@@ -211,6 +211,8 @@ int xb_run_launch(struct xb_run *run, struct xb_error *error)
 	int status =
 		order && rounds ? start_teams(run, error) : xb_fail(error, XB_E_RESOURCE, "out of memory");
 
+	if (!status && run->launch == 0) /* before that nothing is measured, and a file that is there stays */
+		keep_document(run);
 	for (size_t i = 0; order && i < run->item_count; i++)
 		order[i] = i;
 	for (size_t i = 0; rounds && i < run->schedule.rounds; i++)
@@ -372,14 +374,13 @@ int xb_run_measure(struct xb_config *config, const struct xb_run_hooks *hooks, j
 	xb_hub_close(&run.control.hub);
 	if (status && !interrupted) {
 		say(&run, NULL, error.text);
-		if (config->output && run.launch == 0)
-			unlink(config->output); /* nothing was measured */
 		release(&run);
 		return run.host_lost ? XB_EXIT_UNAVAILABLE : XB_EXIT_USAGE;
 	}
 	xb_timer_finish(&run.timer);
 	add_timer(&run);
 	xb_run_check_steal(&run);
+	xb_run_tell_noise(&run);
 	add_controller(&run);
 	xb_results_stopped_by(run.control.results, interrupted ? "interrupted" : stopped_by);
 	if (interrupted)

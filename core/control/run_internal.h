@@ -30,7 +30,10 @@ struct xb_run {
 	unsigned launch;
 	int cpus[XB_TEAM_ENDPOINTS_MAX];
 	uint64_t steal_begin;
-	int document_failed; /* said once */
+	double noise_share; /* of the noisiest endpoint in any probe, and what is said of it; "": none was
+			       made */
+	char noisiest[300];
+	int document_failed; /* the last time */
 	const struct xb_run_hooks *hooks; /* or NULL */
 	int lost; /* a node was lost, and hooks want to know at once */
 	struct xb_schedule schedule; /* of every team */
@@ -50,6 +53,8 @@ void xb_run_take_team(struct xb_run *run, struct xb_team *team);
 void xb_run_take_round(struct xb_run *run, struct xb_team *team, const struct xb_item *item, size_t visit,
 		       size_t first, size_t count, json_t *const *replies);
 void xb_run_probe_noise(struct xb_run *run, struct xb_team *team);
+void xb_run_tell_noise(
+	struct xb_run *run); /* once, at the end: the finding is about the worst of all probes */
 void xb_run_check_steal(struct xb_run *run);
 /* run_hosts.c: findings about the places that a team runs on. */
 void xb_run_check_hosts(struct xb_run *run, struct xb_team *team);

@@ -228,7 +228,7 @@ int xb_run_prepare(struct xb_run *run, struct xb_error *error)
 	seed(run);
 	if (c->output) { /* an unwritable place is found out before anything is measured */
 		json_t *document = xb_results_document(run->control.results);
-		status = xb_document_write(document, c->output, error);
+		status = xb_document_try(document, c->output, error);
 		json_decref(document);
 	}
 	if (!status)

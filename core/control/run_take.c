@@ -246,22 +246,30 @@ void xb_run_probe_noise(struct xb_run *run, struct xb_team *team)
 	for (uint32_t e = 0; e < team->endpoints && e < NOISE_PROBES_MAX; e++) {
 		struct xb_error ignored = {0};
 		json_t *reply = NULL;
-		char text[300];
 		if (xb_team_ask(team, e,
 				json_pack("{s:s, s:i}", "cmd", "noise", "duration_ns", NOISE_PROBE_NS), 5000,
 				&reply, &ignored))
 			continue;
 		double share = json_number_value(json_object_get(reply, "detour_share"));
 		xb_results_noise(run->control.results, e, 100 * share);
-		snprintf(text, sizeof text,
-			 "endpoint %u (CPU %d on %s) lost %.1f %% of its time to detours longer than 1 us in "
-			 "a probe of %d ms; the worst took %.0f us",
-			 e, run->cpus[e], text_of(xb_team_host(team, e), "name"), 100 * share,
-			 NOISE_PROBE_NS / 1000000,
-			 json_number_value(json_object_get(reply, "worst_detour_us")));
-		finding(run, share > NOISE_WARNING_SHARE ? "warning" : "info", "noise-detours", NULL, text);
+		if (!run->noisiest[0] || share > run->noise_share) {
+			run->noise_share = share;
+			snprintf(run->noisiest, sizeof run->noisiest,
+				 "endpoint %u (CPU %d on %.100s) lost %.1f %% of its time to detours longer "
+				 "than 1 us in a probe of %d ms; the worst took %.0f us",
+				 e, run->cpus[e], text_of(xb_team_host(team, e), "name"), 100 * share,
+				 NOISE_PROBE_NS / 1000000,
+				 json_number_value(json_object_get(reply, "worst_detour_us")));
+		}
 		json_decref(reply);
 	}
+}
+
+void xb_run_tell_noise(struct xb_run *run)
+{
+	if (run->noisiest[0])
+		finding(run, run->noise_share > NOISE_WARNING_SHARE ? "warning" : "info", "noise-detours",
+			NULL, run->noisiest);
 }
 
 void xb_run_check_steal(struct xb_run *run)

@@ -154,7 +154,9 @@ static void print_map(struct xb_out *out, json_t *matrix, json_t *nodes)
 	char text[200], size[32];
 	size_t i, k;
 
-	if (!isfinite(median)) /* or too many to show */
+	/* too many to show, or near nothing, of which no part can be told: what one layer adds may be
+	 * negative */
+	if (!isfinite(median) || !(median > 0) || !strncmp(metric, "overhead_", strlen("overhead_")))
 		return;
 	xb_size_text(xb_count_of(matrix, "size"), size, sizeof(size));
 	snprintf(text, sizeof(text), "%.60s%s%s: %.40s of all pairs, worse than the median of %.4g by",

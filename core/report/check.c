@@ -226,10 +226,12 @@ static const struct field node_fields[] = {{"host", TEXT, 0, NULL, NULL, 0},
 					   {NULL, TEXT, 0, NULL, NULL, 0}};
 static const struct field left_out_fields[] = {
 	{"host", TEXT, 0, NULL, NULL, 0}, {"reason", TEXT, 0, NULL, NULL, 0}, {NULL, TEXT, 0, NULL, NULL, 0}};
-static const struct field acceptance_fields[] = {
-	{"limits", TEXT, OR_NULL, NULL, NULL, 0},	    {"verdict", WORD, 0, NULL, VERDICTS, 0},
-	{"left_out", LIST, 0, left_out_fields, NULL, 1024}, {"nodes", LIST, 0, node_fields, NULL, 1024},
-	{"rulings", LIST, 0, ruling_fields, NULL, 1000000}, {NULL, TEXT, 0, NULL, NULL, 0}};
+static const struct field acceptance_fields[] = {{"limits", TEXT, OR_NULL, NULL, NULL, 0},
+						 {"verdict", WORD, 0, NULL, VERDICTS, 0},
+						 {"left_out", LIST, 0, left_out_fields, NULL, 1024},
+						 {"nodes", LIST, 0, node_fields, NULL, 1024},
+						 {"rulings", LIST, 0, ruling_fields, NULL, 10000000},
+						 {NULL, TEXT, 0, NULL, NULL, 0}};
 static const struct field document_fields[] = {
 	{"xportbench", TEXT, 0, NULL, NULL, 0},
 	{"started", TEXT, OR_NULL, NULL, NULL, 0},

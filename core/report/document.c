@@ -148,13 +148,16 @@ static size_t rounds_of_launch(const struct xb_results *r, enum xb_bench bench, 
 	*rounds = NULL;
 	for (size_t t = 0; t < r->config->transport_count; t++) {
 		const struct xb_cell *cell = xb_results_cell(r, t, bench, size);
+		size_t at = 0; /* both lists ascend, so that this does */
 		for (size_t i = 0; i < cell->count; i++) {
+			const unsigned round = cell->points[i].round;
 			if (cell->points[i].launch != launch)
 				continue;
-			size_t at = n;
-			while (at > 0 && (*rounds)[at - 1u] > cell->points[i].round)
-				at--;
-			if (at > 0 && (*rounds)[at - 1u] == cell->points[i].round)
+			if (at > 0 && (*rounds)[at - 1u] >= round)
+				at = 0;
+			while (at < n && (*rounds)[at] < round)
+				at++;
+			if (at < n && (*rounds)[at] == round)
 				continue;
 			if (n == capacity) {
 				capacity = capacity ? capacity * 2u : 16u;

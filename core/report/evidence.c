@@ -8,6 +8,11 @@
 
 #define RATE_SLACK 1.02 /* nominal rates are met to 100 ppm; a median is not that exact */
 
+/* Of a host's payload: a device has seen it all but for rounding; less than the other is not worth counting.
+ */
+#define WHOLE_SHARE 0.9
+#define RAIL_SHARE 0.05
+
 static uint64_t payload_of(const struct xb_transport_record *t, const char *host)
 {
 	uint64_t bytes = 0;
@@ -302,33 +307,73 @@ static void judge_transport(struct xb_results *r, size_t index)
 	}
 }
 
-/* The slowest device that carried the payload, with a known rate; NULL if there is none. */
-static const struct xb_evidence *slowest_carrier(const struct xb_transport_record *t)
+struct carriers { /* what carried the payload on a host, and what it can carry; 0 bit/s: not known */
+	char names[160];
+	double bits_per_s;
+};
+
+static void take_slower(struct carriers *slowest, const struct carriers *one)
 {
-	const struct xb_evidence *slowest = NULL;
+	if (one->bits_per_s > 0 && (slowest->bits_per_s == 0 || one->bits_per_s < slowest->bits_per_s))
+		*slowest = *one;
+}
+
+/*
+ * What carried the payload where that can carry the least. A device that all of it passed is a limit by
+ * itself (a bond, and the adapter below a bridge); those that have parts of it are rails, and a limit
+ * together.
+ */
+static struct carriers slowest_on(const struct xb_transport_record *t, const char *host)
+{
+	struct carriers slowest = {"", 0}, rails = {"", 0};
+	double rails_share = 0;
+	int unknown = 0;
+
 	for (size_t i = 0; i < t->evidence_count; i++) {
 		const struct xb_evidence *e = &t->evidence[i];
-		if (e->device != NULL && e->link_bits_per_s > 0 && carries(t, e) &&
-		    (slowest == NULL || e->link_bits_per_s < slowest->link_bits_per_s))
-			slowest = e;
+		size_t used = strlen(rails.names);
+		if (e->device == NULL || strcmp(e->host, host) != 0 || share_of(t, e) < RAIL_SHARE)
+			continue;
+		struct carriers alone = {"", (double)e->link_bits_per_s};
+		snprintf(alone.names, sizeof(alone.names), "%.64s", e->device);
+		if (share_of(t, e) >= WHOLE_SHARE) {
+			take_slower(&slowest, &alone);
+			continue;
+		}
+		unknown |= e->link_bits_per_s == 0;
+		rails_share += share_of(t, e);
+		rails.bits_per_s += (double)e->link_bits_per_s;
+		snprintf(rails.names + used, sizeof(rails.names) - used, "%s%s", used ? " and " : "",
+			 alone.names);
+	}
+	if (rails_share >= XB_CARRIER_SHARE && !unknown)
+		take_slower(&slowest, &rails);
+	return slowest;
+}
+
+static struct carriers slowest_carriers(const struct xb_transport_record *t)
+{
+	struct carriers slowest = {"", 0};
+	for (size_t i = 0; i < t->evidence_count; i++) {
+		const struct carriers c = slowest_on(t, t->evidence[i].host);
+		take_slower(&slowest, &c);
 	}
 	return slowest;
 }
 
 /* More bits in one direction than the link takes: the payload did not go that way, or the time is wrong. */
-static void judge_rate(struct xb_results *r, const char *label, const struct xb_evidence *link,
+static void judge_rate(struct xb_results *r, const char *label, const struct carriers *link,
 		       double bits_per_s, const char *bench, size_t size)
 {
-	char text[320];
-	if (bits_per_s <= RATE_SLACK * (double)link->link_bits_per_s)
+	char text[400];
+	if (bits_per_s <= RATE_SLACK * link->bits_per_s)
 		return;
-	snprintf(text, sizeof(text), "%.100s %s moved %.1f Gb/s, but %.64s can carry %.1f Gb/s at most",
-		 label, bench, bits_per_s / 1e9, link->device, (double)link->link_bits_per_s / 1e9);
+	snprintf(text, sizeof(text), "%.100s %s moved %.1f Gb/s, but %s can carry %.1f Gb/s at most", label,
+		 bench, bits_per_s / 1e9, link->names, link->bits_per_s / 1e9);
 	xb_results_finding(r, "invalid", "exceeds-link-rate", label, bench, size, text);
 }
 
-static void judge_rates(struct xb_results *r, size_t index, const struct xb_evidence *link,
-			enum xb_bench bench)
+static void judge_rates(struct xb_results *r, size_t index, const struct carriers *link, enum xb_bench bench)
 {
 	for (size_t s = 0; s < r->config->size_count; s++) {
 		struct xb_headline h;
@@ -341,7 +386,7 @@ static void judge_rates(struct xb_results *r, size_t index, const struct xb_evid
 	}
 }
 
-static void judge_swap_rates(struct xb_results *r, size_t index, const struct xb_evidence *link)
+static void judge_swap_rates(struct xb_results *r, size_t index, const struct carriers *link)
 {
 	const struct xb_swap_config *c = &r->config->swap;
 	for (size_t v = 0; v < c->variant_count; v++)
@@ -362,11 +407,12 @@ void xb_evidence_findings(struct xb_results *r)
 {
 	for (size_t t = 0; t < r->config->transport_count; t++) {
 		judge_transport(r, t);
-		const struct xb_evidence *link = slowest_carrier(&r->transports[t]);
-		for (size_t b = 0; link != NULL && b < r->config->bench_count; b++)
+		const struct carriers link = slowest_carriers(&r->transports[t]);
+		if (link.bits_per_s == 0)
+			continue;
+		for (size_t b = 0; b < r->config->bench_count; b++)
 			if (r->config->benches[b] != XB_BENCH_SWAP)
-				judge_rates(r, t, link, r->config->benches[b]);
-		if (link != NULL)
-			judge_swap_rates(r, t, link);
+				judge_rates(r, t, &link, r->config->benches[b]);
+		judge_swap_rates(r, t, &link);
 	}
 }

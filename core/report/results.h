@@ -105,6 +105,9 @@ int xb_results_exit_status(json_t *document);
 
 /* Writes atomically (temporary file beside it, fsync, rename). */
 int xb_document_write(json_t *document, const char *path, struct xb_error *error);
+/* Whether that will do: what is at path stays as it is, unless it is a device or a pipe, which is written to.
+ */
+int xb_document_try(json_t *document, const char *path, struct xb_error *error);
 /* Reads and checks a document (schema number, types that the printers rely on): hostile files are refused
  * with a sentence. */
 int xb_document_read(const char *path, json_t **document, struct xb_error *error);

@@ -266,10 +266,16 @@ static int fits(struct table *t)
 	}
 }
 
-static const char *title_of(size_t bench)
+static const char *title_of(const struct xb_view *v, size_t bench)
 {
+	const char *op = json_string_value(json_object_get(json_object_get(v->document, "config"), "op"));
+
 	switch (bench) {
 	case XB_BENCH_PINGPONG:
+		if (op && !strcmp(op, "write"))
+			return "pingpong: a write, until it is at the target, in us";
+		if (op && !strcmp(op, "read"))
+			return "pingpong: a read, until its data are here, in us";
 		return "pingpong: half the round trip in us";
 	case XB_BENCH_BW:
 		return "bw: MB/s (10^6 bytes/s) one way, and us per message";
@@ -340,17 +346,17 @@ static int print_bench(struct xb_out *out, const struct xb_view *v, size_t bench
 	const char *label = with_baseline ? v->transports[base].label : "";
 	if (count > 0 && with_baseline)
 		snprintf(title, sizeof(title),
-			 "%s; median over launches, and what each transport adds to %.40s", title_of(bench),
-			 label);
+			 "%s; median over launches, and what each transport adds to %.40s",
+			 title_of(v, bench), label);
 	else if (count > 1)
 		snprintf(title, sizeof(title),
 			 "%s; median over launches, not compared: the baseline was not measured",
-			 title_of(bench));
+			 title_of(v, bench));
 	else
 		snprintf(title, sizeof(title),
 			 "%s; median over launches with its 95 %% interval, all iterations, spread within "
 			 "and between launches",
-			 title_of(bench));
+			 title_of(v, bench));
 	xb_newline(out);
 	xb_put_wrapped(out, XB_BOLD, 0, title);
 	if (count + (size_t)with_baseline == 1u) {

@@ -154,7 +154,7 @@ static void sync_folder(const char *path)
 	}
 }
 
-int xb_document_write(json_t *document, const char *path, struct xb_error *error)
+static int write_beside(json_t *document, const char *path, int keep, struct xb_error *error)
 {
 	struct stat found;
 	char target[PATH_MAX], temporary[PATH_MAX + 16];
@@ -181,14 +181,25 @@ int xb_document_write(json_t *document, const char *path, struct xb_error *error
 	umask(mask);
 	(void)fchmod(fd, exists ? found.st_mode & 0777u : 0666u & ~mask);
 	int cause = write_through(document, fd, 1);
-	if (cause == 0 && rename(temporary, target) != 0)
+	if (cause == 0 && keep && rename(temporary, target) != 0)
 		cause = errno;
-	if (cause != 0) {
+	if (cause != 0 || !keep)
 		unlink(temporary);
+	if (cause != 0)
 		return cannot_write(error, path, cause);
-	}
-	sync_folder(target);
+	if (keep)
+		sync_folder(target);
 	return 0;
+}
+
+int xb_document_write(json_t *document, const char *path, struct xb_error *error)
+{
+	return write_beside(document, path, 1, error);
+}
+
+int xb_document_try(json_t *document, const char *path, struct xb_error *error)
+{
+	return write_beside(document, path, 0, error);
 }
 
 /* --- reading */

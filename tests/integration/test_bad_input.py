@@ -127,6 +127,25 @@ def _():
             subprocess.run(["umount", folder], check=True)
 
 
+@case("a run that is refused leaves the file of the one before, a link and a device as they are")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        path, link = os.path.join(folder, "run.json"), os.path.join(folder, "link.json")
+        first = run("-t", "null", "-s", "8", "-n", 20, "--launches", "1:1", "-o", path)
+        assert first.status == 0, first
+        os.symlink(path, link)
+        with open(path, encoding="utf-8") as file:
+            before = file.read()
+        for output in (path, link, "/dev/null"):
+            for refused in (("-t", "tcp", "--op", "write"), ("-t", "tcp", "-H", "127.0.0.1,no-such-host.invalid", "--launcher", "ssh")):
+                result = run(*refused, "-s", "8", "-n", 20, "--launches", "1:1", "-o", output, timeout=60)
+                assert result.status in (2, 4), result
+                with open(path, encoding="utf-8") as file:
+                    assert file.read() == before, (refused, output)
+        assert os.path.islink(link) and not os.path.isfile("/dev/null") and os.path.exists("/dev/null")
+        assert sorted(os.listdir(folder)) == ["link.json", "run.json"], os.listdir(folder)
+
+
 @case("standard output that cannot be written gives status 5")
 def _():
     with open("/dev/full", "w", encoding="utf-8") as full:

@@ -273,7 +273,8 @@ static void the_run_measures_what_the_limits_speak_of(void **state)
 	struct xb_limits l;
 	struct xb_error error;
 	struct xb_config c = {.op = XB_OP_SEND};
-	assert_int_equal(parse("[run]\ntransports = tcp\nlaunches = 9:11\n[limit a]\ntransport = tcp\nmetric "
+	assert_int_equal(parse("[run]\ntransports = tcp\nbaseline = tcp\nlaunches = 9:11\n[limit "
+			       "a]\ntransport = tcp\nmetric "
 			       "= latency_us\n"
 			       "sizes = 0,8:32\nmax = 9\n[limit b]\ntransport = tcp\nmetric = "
 			       "bandwidth_MBps\nsizes = 1M\n"
@@ -282,6 +283,7 @@ static void the_run_measures_what_the_limits_speak_of(void **state)
 			 0);
 	assert_int_equal(xb_limits_apply(&l, 0, &c, &error), 0);
 	assert_int_equal(c.transport_count, 1);
+	assert_string_equal(c.baseline, "tcp"); /* an option without a parser of its own */
 	assert_int_equal(c.launches_min, 9);
 	assert_int_equal(c.bench_count, 2);
 	assert_int_equal(c.size_count, 5); /* 0 8 16 32 1M */

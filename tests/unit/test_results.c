@@ -595,6 +595,31 @@ static void a_bandwidth_above_the_link_rate_cannot_be(void **state)
 	fixture_end(&f);
 }
 
+static void rails_are_a_limit_together(void **state)
+{
+	(void)state;
+	/* headers make both look like carriers; together they take 20 Gb/s */
+	for (int too_fast = 0; too_fast < 2; too_fast++) {
+		struct xb_results *r = fixture_begin(&f, "-t ucx -s 1M -b bw");
+		xb_results_evidence(r, 0, "node1", NULL, NULL, 0, 0, 50000000);
+		xb_results_evidence(r, 0, "node1", "mlx5_0/1", "rdma", 28000000, 0, 0);
+		xb_results_evidence(r, 0, "node1", "mlx5_1/1", "rdma", 26000000, 0, 0);
+		xb_results_link_rate(r, 0, "node1", "mlx5_0/1", 10000000000u);
+		xb_results_link_rate(r, 0, "node1", "mlx5_1/1", 10000000000u);
+		add_block(r, 0, XB_BENCH_BW, 1048576, 0, 0, too_fast ? 400000.0 : 441506.0); /* 21, 19 Gb/s */
+		launches_done(r, 1);
+		xb_results_conclude(r);
+		json_t *d = xb_results_document(r), *finding = find_finding(d, "exceeds-link-rate", "ucx");
+		assert_int_equal(finding != NULL, too_fast);
+		if (finding)
+			assert_string_equal(member_text(finding, "text"),
+					    "ucx bw moved 21.0 Gb/s, but mlx5_0/1 and mlx5_1/1 can carry "
+					    "20.0 Gb/s at most");
+		json_decref(d);
+		fixture_end(&f);
+	}
+}
+
 static void a_timer_that_drifts_is_a_finding(void **state)
 {
 	(void)state;
@@ -761,6 +786,7 @@ int main(void)
 		cmocka_unit_test(little_payload_proves_nothing),
 		cmocka_unit_test(a_device_with_part_of_the_payload_proves_no_path),
 		cmocka_unit_test(a_bandwidth_above_the_link_rate_cannot_be),
+		cmocka_unit_test(rails_are_a_limit_together),
 		cmocka_unit_test(a_timer_that_drifts_is_a_finding),
 		cmocka_unit_test(preempted_blocks_are_a_finding),
 		cmocka_unit_test(an_injected_delay_is_told_with_the_result),
