@@ -32,7 +32,7 @@ CORE_SRC := $(wildcard core/*.c core/*/*.c)
 CORE_OBJ := $(CORE_SRC:%.c=$(BUILD)/%.o)
 LIB_OBJ := $(filter-out $(BUILD)/core/cli/main.o,$(CORE_OBJ))
 # what every plugin carries of the core
-PLUGIN_OBJ := $(BUILD)/core/error.o $(BUILD)/core/engine/unsupported.o
+PLUGIN_OBJ := $(BUILD)/core/error.o $(BUILD)/core/place.o $(BUILD)/core/engine/unsupported.o
 
 # Backends: built where their headers are found. For each: whether, flags, libraries.
 BACKENDS := null fault tcp

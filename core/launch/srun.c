@@ -22,7 +22,8 @@
  * load it would start MPI's own machinery in this process. */
 static enum xb_mpi_kind library_of(const struct xb_launch_request *request)
 {
-	static const char mpich[] = "libmpich.so";
+	/* as Debian names it, and as MPICH itself does (Open MPI's libmpi has other numbers) */
+	static const char *const mpich[] = {"libmpich.so", "libmpi.so.12"};
 	char path[4096], *bytes = NULL;
 	enum xb_mpi_kind kind = XB_MPI_KIND_OPENMPI;
 	long size = 0;
@@ -32,9 +33,10 @@ static enum xb_mpi_kind library_of(const struct xb_launch_request *request)
 		f = fopen(path, "re");
 	if (f && fseek(f, 0, SEEK_END) == 0 && (size = ftell(f)) > 0 && (bytes = malloc((size_t)size))) {
 		rewind(f);
-		if (fread(bytes, 1, (size_t)size, f) == (size_t)size &&
-		    memmem(bytes, (size_t)size, mpich, sizeof mpich - 1))
-			kind = XB_MPI_KIND_HYDRA;
+		int whole = fread(bytes, 1, (size_t)size, f) == (size_t)size;
+		for (size_t i = 0; whole && i < sizeof mpich / sizeof *mpich; i++)
+			if (memmem(bytes, (size_t)size, mpich[i], strlen(mpich[i])))
+				kind = XB_MPI_KIND_HYDRA;
 	}
 	free(bytes);
 	if (f)

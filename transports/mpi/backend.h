@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "launch/mpi_path.h"
+#include "place.h"
 #include "transport.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -81,6 +82,7 @@ struct xb_mpi_connection {
 	const char *failed_call;
 	int failed_code, failed_status;
 	bool last_blocking; /* the table chosen last is the blocking one */
+	bool same_netns; /* the peer is on this host, in this network namespace */
 };
 
 struct xb_mpi_region {
@@ -137,8 +139,8 @@ struct xb_mpi_used {
 	size_t part_count;
 	char device[64]; /* interfaces of part, if there is just one */
 	char psm2_devices[32]; /* beneath it: "hfi", "shm", or what was allowed: "self,shm" */
-	char interfaces[128]; /* of btl/tcp, comma-separated, as MPI sees them */
-	bool local; /* btl/tcp towards a peer on this host: the kernel carries that over lo */
+	char interfaces[128]; /* of TCP, comma-separated, as MPI sees them */
+	bool local; /* TCP towards a peer on this host: the kernel carries that over lo */
 	size_t eager_bytes; /* 0 unknown */
 	char note[128]; /* what could not be read */
 };

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend.h"
@@ -104,7 +105,9 @@ static bool is_asked(const struct xb_mpi_context *context, const struct xb_mpi_u
 		       (!*path->first ||
 			(used->part_count == 1 && !strncmp(used->part[0], path->first, strlen(path->first))));
 	case XB_MPI_PSM2:
-		return cm && !strcmp(used->under, "psm2");
+		/* over shared memory only where that is what libpsm2 was allowed to use */
+		return cm && !strcmp(used->under, "psm2") &&
+		       (strcmp(used->psm2_devices, "shm") || getenv("PSM2_DEVICES"));
 	}
 	return false;
 }
@@ -124,6 +127,18 @@ static bool osc_is_asked(const struct xb_mpi_context *context, const struct xb_m
 }
 
 /* ---- the slot */
+
+/* UCX's TCP within one host, as far as that is all that it uses. */
+static void note_loopback(const struct xb_mpi_connection *conn, struct xb_mpi_used *used)
+{
+	if (!conn->same_netns || strcmp(used->layer, "ucx") || !all_lanes_match(used, "tcp", ""))
+		return;
+	used->local = true;
+	*used->interfaces = '\0';
+	for (size_t i = 0; i < used->part_count; i++)
+		append(used->interfaces, sizeof used->interfaces, "%s%s", i ? "," : "",
+		       strchr(used->part[i], '/') + 1);
+}
 
 static void read_used(const struct xb_mpi_connection *conn, struct xb_mpi_used *used)
 {
@@ -174,6 +189,7 @@ int xb_mpi_describe(void *ctx, void *c, struct xb_description *out, struct xb_er
 	out->caps = xb_mpi_caps(context);
 	out->max_message_bytes = INT_MAX; /* the count of an MPI call */
 	read_used(conn, &used);
+	note_loopback(conn, &used);
 	out->eager_bytes = used.eager_bytes;
 	out->path_ok = is_asked(context, &used);
 	if (context->setup->op == XB_OP_SEND) {
@@ -192,6 +208,7 @@ int xb_mpi_describe(void *ctx, void *c, struct xb_description *out, struct xb_er
 		       *out->note ? "; " : "");
 		return XB_OK;
 	}
+	note_loopback(conn, &osc);
 	append(out->resolved, sizeof out->resolved, "osc ");
 	print_used(&osc, out->resolved, sizeof out->resolved);
 	append(out->resolved, sizeof out->resolved, ", messages ");

@@ -246,6 +246,7 @@ static const struct xb_hot nonblocking_messages = {
 	.put = xb_hot_unsupported_put,
 	.get = xb_hot_unsupported_get,
 	.flush = xb_hot_unsupported_flush,
+	.watch = xb_hot_unsupported_watch,
 };
 
 /* swaps whose sends block and whose receives are posted ahead */
@@ -260,6 +261,7 @@ static const struct xb_hot blocking_sends = {
 	.put = xb_hot_unsupported_put,
 	.get = xb_hot_unsupported_get,
 	.flush = xb_hot_unsupported_flush,
+	.watch = xb_hot_unsupported_watch,
 };
 
 static const struct xb_hot blocking_messages = {
@@ -275,6 +277,7 @@ static const struct xb_hot blocking_messages = {
 	.put = xb_hot_unsupported_put,
 	.get = xb_hot_unsupported_get,
 	.flush = xb_hot_unsupported_flush,
+	.watch = xb_hot_unsupported_watch,
 };
 
 static const struct xb_hot one_sided = {
@@ -288,6 +291,7 @@ static const struct xb_hot one_sided = {
 	.put = xb_mpi_put,
 	.get = xb_mpi_get,
 	.flush = xb_mpi_flush,
+	.watch = xb_hot_unsupported_watch,
 };
 
 uint32_t xb_mpi_caps(const struct xb_mpi_context *context)

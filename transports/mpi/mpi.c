@@ -14,6 +14,7 @@
 
 struct address {
 	uint32_t magic, rank, size;
+	struct xb_place place;
 };
 
 int xb_mpi_fail(struct xb_error *error, int status, const char *call, int code)
@@ -256,7 +257,8 @@ static int memory(void *ctx, void *base, size_t bytes, void *region, struct xb_e
 static int address(void *ctx, uint32_t peer, void *out, size_t *bytes, struct xb_error *error)
 {
 	const struct xb_mpi_context *context = ctx;
-	const struct address mine = {ADDRESS_MAGIC, context->setup->endpoint, context->setup->endpoints};
+	const struct address mine = {ADDRESS_MAGIC, context->setup->endpoint, context->setup->endpoints,
+				     xb_place_here()};
 
 	(void)peer, (void)error;
 	memcpy(out, &mine, sizeof mine);
@@ -289,6 +291,7 @@ static int connect_peer(void *ctx, uint32_t peer, const void *blob, size_t bytes
 {
 	struct xb_mpi_context *context = ctx;
 	struct xb_mpi_connection *conn = c;
+	const struct xb_place here = xb_place_here();
 	struct address theirs = {0};
 	struct xb_mpi_ring *ring;
 	uint32_t capacity = 16;
@@ -312,6 +315,7 @@ static int connect_peer(void *ctx, uint32_t peer, const void *blob, size_t bytes
 	conn->context = context;
 	conn->comm = context->comm;
 	conn->peer = (int)peer;
+	conn->same_netns = xb_place_same_netns(&here, &theirs.place);
 	conn->pending = MPI_WIN_NULL;
 	rc = greet(context, conn->peer, error);
 	if (!rc)

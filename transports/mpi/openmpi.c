@@ -126,8 +126,26 @@ static void use_btl(struct xb_mpi_used *used, const struct xb_mpi_btl *btl)
 		 btl->interface);
 }
 
-/* Without the headers: if only one btl besides self is loaded, that is the one (mpirun --mca btl self,NAME).
+/* The one btl besides self in a list of what is allowed, as mpirun --mca btl self,NAME hands it to the ranks.
  */
+static bool only_allowed_btl(const char *list, char *name, size_t bytes)
+{
+	size_t others = 0;
+
+	for (const char *at = list; at && *at && *list != '^'; at += *at == ',') {
+		const size_t length = strcspn(at, ",");
+
+		if (length && (length != 4 || strncmp(at, "self", 4))) {
+			snprintf(name, bytes, "%.*s", (int)length, at);
+			others++;
+		}
+		at += length;
+	}
+	return others == 1;
+}
+
+/* Without the headers: if only one btl besides self is loaded, or allowed (since Open MPI 5 they are linked
+ * into the library), that is the one: self reaches no peer. */
 static void only_loaded_btl(struct xb_mpi_used *used)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -144,6 +162,10 @@ static void only_loaded_btl(struct xb_mpi_used *used)
 	if (used->part_count == 1)
 		return;
 	used->part_count = 0;
+	if (only_allowed_btl(getenv("OMPI_MCA_btl"), name, sizeof name)) {
+		xb_mpi_used_add(used, name);
+		return;
+	}
 	snprintf(used->note, sizeof used->note,
 		 "which btl ob1 uses is not readable: this Open MPI has no internal headers for its version");
 }

@@ -276,10 +276,10 @@ static int get(void *c, void *buf, size_t bytes, void *region, void *remote, siz
 			target->key, r);
 }
 
-ALWAYS int drain(struct ofi_connection *k)
+ALWAYS int drain(struct ofi_connection *k, bool sleeping)
 {
 	while (k->pending) {
-		int rc = progress(k, true, false);
+		int rc = progress(k, true, sleeping);
 
 		if (rc != XB_OK)
 			return rc;
@@ -289,25 +289,40 @@ ALWAYS int drain(struct ofi_connection *k)
 	return XB_OK;
 }
 
-/* Every completion already means "delivered" (put) or "arrived" (get). */
-static int flush_delivery(void *c)
-{
-	return drain(c);
-}
-
 /* Completions of puts are local only. A read that starts after them returns when the target has served it,
  * and the provider keeps it behind the writes (FI_ORDER_RAW is asked for in this mode). */
-static int flush_read_back(void *c)
+ALWAYS int read_back(struct ofi_connection *k, bool sleeping)
 {
-	struct ofi_connection *k = c;
-	int rc = drain(k);
+	int rc = drain(k, sleeping);
 
 	if (rc != XB_OK || !k->wrote)
 		return rc;
 	start_one_sided(k, &k->read_back);
 	rc = post_get(k, k->context->scratch, 1, k->context->scratch_region.desc, k->last_address,
 		      k->last_key, &k->read_back);
-	return rc != XB_OK ? rc : drain(k);
+	return rc != XB_OK ? rc : drain(k, sleeping);
+}
+
+#define FLUSHES(suffix, sleeping)                                                                            \
+	/* every completion already means "delivered" (put) or "arrived" (get) */                            \
+	static int flush_delivery_##suffix(void *c)                                                          \
+	{                                                                                                    \
+		return drain(c, sleeping);                                                                   \
+	}                                                                                                    \
+	static int flush_read_back_##suffix(void *c)                                                         \
+	{                                                                                                    \
+		return read_back(c, sleeping);                                                               \
+	}
+FLUSHES(spin, false)
+FLUSHES(sread, true)
+
+static int (*choose_flush(const struct ofi_context *c))(void *)
+{
+	if (!c->rma)
+		return xb_hot_unsupported_flush;
+	if (c->sleeping)
+		return c->delivery ? flush_delivery_sread : flush_read_back_sread;
+	return c->delivery ? flush_delivery_spin : flush_read_back_spin;
 }
 
 /* ---- choice */
@@ -376,6 +391,7 @@ const struct xb_hot *ofi_prepare(void *conn, const struct xb_pattern *pattern, s
 	    !strcmp(c->info->fabric_attr->prov_name, "shm"))
 		hot->put = put_read_back;
 	hot->get = c->rma ? get : xb_hot_unsupported_get;
-	hot->flush = !c->rma ? xb_hot_unsupported_flush : c->delivery ? flush_delivery : flush_read_back;
+	hot->flush = choose_flush(c);
+	hot->watch = xb_hot_unsupported_watch;
 	return hot;
 }

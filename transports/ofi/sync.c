@@ -226,7 +226,7 @@ static int test(void *c, void *r)
 		.send = send_standard, .send_sync = send_sync, .send_ready = send_standard,                  \
 		.recv = post_recv, .wait = WAIT, .wait_all = WAIT_ALL, .test = test,                         \
 		.put = xb_hot_unsupported_put, .get = xb_hot_unsupported_get,                                \
-		.flush = xb_hot_unsupported_flush                                                            \
+		.flush = xb_hot_unsupported_flush, .watch = xb_hot_unsupported_watch                         \
 	}
 static const struct xb_hot sync_spin = OFI_SYNC_TABLE(wait_spin, wait_all_spin);
 static const struct xb_hot sync_sread = OFI_SYNC_TABLE(wait_sread, wait_all_sread);
