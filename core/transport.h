@@ -27,12 +27,14 @@
 
 #include "error.h"
 
-#define XB_TRANSPORT_ABI 1u
+#define XB_TRANSPORT_ABI 2u
 #define XB_ADDRESS_MAX 4096u /* largest out-of-band address or exported region, bytes */
 
 enum xb_layer { XB_LAYER_TRUTH, XB_LAYER_FABRIC, XB_LAYER_MIDDLEWARE, XB_LAYER_MPI };
 enum xb_bench { XB_BENCH_PINGPONG, XB_BENCH_BW, XB_BENCH_BIBW, XB_BENCH_SWAP };
-enum xb_op { XB_OP_SEND, XB_OP_WRITE, XB_OP_READ };
+/* write: the target takes no part. write-poll (ping-pong): both sides write, and each watches its own memory.
+ */
+enum xb_op { XB_OP_SEND, XB_OP_WRITE, XB_OP_READ, XB_OP_WRITE_POLL };
 
 /* Capabilities: what the opened transport can do on its resolved path. Absent ones are refused before
  * anything runs. */
@@ -44,6 +46,7 @@ enum xb_op { XB_OP_SEND, XB_OP_WRITE, XB_OP_READ };
 #define XB_CAP_BOTH_WAYS (1u << 5) /* many sends may be outstanding in both directions at once (bibw) */
 #define XB_CAP_NO_PAYLOAD                                                                                    \
 	(1u << 6) /* truth transport: nothing is moved, so nothing can be verified or agreed */
+#define XB_CAP_PUT_WATCH (1u << 7) /* watch: a put whose ends have appeared is there as a whole */
 
 /* One key that the backend accepts in `-t NAME,key=value`; the list ends with .key == NULL. */
 struct xb_key {
@@ -89,6 +92,13 @@ struct xb_pattern {
  * configuration, no system call that the fabric does not need. buf lies within region. Unsupported slots
  * point at the xb_hot_unsupported_* stubs.
  */
+/* Where a target looks: 8 bytes at both ends of a message (any alignment; they may overlap), and which bits
+ * of them are to be those of a stamp. */
+struct xb_spot {
+	const void *head, *tail;
+	uint64_t head_mask, tail_mask;
+};
+
 struct xb_hot {
 	int (*send)(void *conn, const void *buf, size_t bytes, void *region, void *request);
 	int (*send_sync)(void *conn, const void *buf, size_t bytes, void *region, void *request);
@@ -108,6 +118,9 @@ struct xb_hot {
 	int (*get)(void *conn, void *buf, size_t bytes, void *region, void *remote, size_t remote_offset,
 		   void *request);
 	int (*flush)(void *conn);
+	/* The target's side of a put that nothing else announces: spin until what it should have written is
+	 * there (xb_watched). Progresses what needs progress. */
+	int (*watch)(void *conn, const struct xb_spot *at, uint64_t stamp);
 };
 
 struct xb_description {
@@ -179,8 +192,24 @@ int xb_hot_unsupported_send(void *, const void *, size_t, void *, void *);
 int xb_hot_unsupported_put(void *, const void *, size_t, void *, void *, size_t, void *);
 int xb_hot_unsupported_get(void *, void *, size_t, void *, void *, size_t, void *);
 int xb_hot_unsupported_flush(void *);
+int xb_hot_unsupported_watch(void *, const struct xb_spot *, uint64_t);
 int xb_unsupported_export(void *, void *, void *, size_t *, struct xb_error *);
 int xb_unsupported_import(void *, const void *, size_t, void *, struct xb_error *);
+
+/*
+ * What watch looks for. Adapters write a message from its first byte to its last; soft-RoCE copies it, and
+ * may begin a packet at its end. Either way both ends are there when all packets are.
+ */
+static inline int xb_watched(const struct xb_spot *at, uint64_t stamp)
+{
+	typedef uint64_t __attribute__((aligned(1), may_alias)) word;
+
+	if (((*(const volatile word *)at->tail ^ stamp) & at->tail_mask) != 0 ||
+	    ((*(const volatile word *)at->head ^ stamp) & at->head_mask) != 0)
+		return 0;
+	atomic_thread_fence(memory_order_acquire); /* what is looked at afterwards is not older */
+	return 1;
+}
 
 /* Value of a key, or fallback. Linked into every plugin as well. */
 const char *xb_setup_value(const struct xb_setup *setup, const char *key, const char *fallback);

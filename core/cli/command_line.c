@@ -378,6 +378,21 @@ static int check_places(struct xb_config *config, struct xb_error *error)
 		       own_hosts ? ", or one for all" : "");
 }
 
+static int check_op(const struct xb_config *config, struct xb_error *error)
+{
+	if (config->op != XB_OP_WRITE_POLL)
+		return 0;
+	if (config->bench_count != 1 || config->benches[0] != XB_BENCH_PINGPONG)
+		return xb_fail(error, XB_E_USAGE,
+			       "--op write-poll is for pingpong: only there does a target watch its memory; "
+			       "leave out the other benchmarks, or use --op write");
+	if (config->sizes[0] == 0)
+		return xb_fail(error, XB_E_USAGE,
+			       "--op write-poll: nothing of a message of 0 bytes can be seen in memory; use "
+			       "sizes from 1 on");
+	return 0;
+}
+
 int xb_check_run(struct xb_config *config, struct xb_error *error)
 {
 	char labels[256] = "";
@@ -392,6 +407,8 @@ int xb_check_run(struct xb_config *config, struct xb_error *error)
 		return xb_fail(error, XB_E_USAGE,
 			       "-q, --quiet and -v, --verbose contradict each other; keep one");
 	rc = check_places(config, error);
+	if (!rc)
+		rc = check_op(config, error);
 	if (!rc)
 		rc = xb_swap_resolve(config, error);
 	if (rc || !config->baseline)

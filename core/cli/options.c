@@ -198,6 +198,7 @@ static const struct choice op_choices[] = {
 	{"send", XB_OP_SEND, NULL},
 	{"write", XB_OP_WRITE, NULL},
 	{"read", XB_OP_READ, NULL},
+	{"write-poll", XB_OP_WRITE_POLL, NULL},
 };
 
 static int set_op(struct xb_config *config, const char *value, struct xb_error *error)
@@ -519,8 +520,10 @@ const struct xb_option xb_options[] = {
 	 "exchange --total bytes, by eleven protocols).",
 	 .set = set_benches, .echo = echo_benches},
 	{"op", 0, "OP", "send", XB_GROUP_WHAT, RUN, 0,
-	 "How data moves: send (matched by a receive), write (put into the memory of the peer) or read (get "
-	 "from it).",
+	 "How data moves: send (matched by a receive), write (put into the memory of the peer, until it is "
+	 "there), read (get from it), or write-poll (pingpong only: both sides write, and each watches its "
+	 "own "
+	 "memory for the other's, as ib_write_lat does).",
 	 .set = set_op, .echo = echo_op},
 	{"sizes", 's', "SIZES", "1:4M", XB_GROUP_WHAT, RUN, 0,
 	 "Message sizes in bytes: MIN:MAX for the powers of two between them, or a list such as "

@@ -53,6 +53,8 @@ const char *xb_op_name(enum xb_op op)
 		return "write";
 	case XB_OP_READ:
 		return "read";
+	case XB_OP_WRITE_POLL:
+		return "write-poll";
 	}
 	return "unknown";
 }
@@ -115,9 +117,33 @@ static int check_swap(const struct xb_endpoint *endpoint, const struct xb_block 
 	return 0;
 }
 
+static int fail_missing(const struct xb_block *block, uint32_t missing, const char *name,
+			struct xb_error *error)
+{
+	static const struct {
+		uint32_t cap;
+		const char *what, *remedy;
+	} table[] = {
+		{XB_CAP_SEND, "send and receive", "use another path"},
+		{XB_CAP_PUT, "put (remote write)", "use --op send or another path"},
+		{XB_CAP_GET, "get (remote read)", "use --op send or another path"},
+		{XB_CAP_PUT_WATCH, "put that comes in order, so that a target could watch for it",
+		 "use --op write or another path"},
+		{XB_CAP_BOTH_WAYS, "transfers in both directions at once", "leave out bibw"},
+	};
+	size_t i = 0;
+
+	while (!(missing & table[i].cap))
+		i++;
+	return xb_fail(error, XB_E_UNSUPPORTED, "asked for %s with %s over %s; it has no %s on this path; %s",
+		       xb_bench_name(block->bench), xb_op_name(block->op), name, table[i].what,
+		       table[i].remedy);
+}
+
 int xb_block_check(const struct xb_endpoint *endpoint, const struct xb_block *block, struct xb_error *error)
 {
 	const uint32_t needed = XB_CAP_SEND | (block->op == XB_OP_WRITE ? XB_CAP_PUT : 0) |
+				(block->op == XB_OP_WRITE_POLL ? XB_CAP_PUT | XB_CAP_PUT_WATCH : 0) |
 				(block->op == XB_OP_READ ? XB_CAP_GET : 0) |
 				(block->bench == XB_BENCH_BIBW ? XB_CAP_BOTH_WAYS : 0) |
 				(block->bench == XB_BENCH_SWAP ? xb_swap_caps(&block->swap) : 0);
@@ -130,15 +156,13 @@ int xb_block_check(const struct xb_endpoint *endpoint, const struct xb_block *bl
 			return status;
 	}
 	if (missing)
-		return xb_fail(error, XB_E_UNSUPPORTED,
-			       "asked for %s with %s over %s; it has no %s on this path; %s",
-			       xb_bench_name(block->bench), xb_op_name(block->op), name,
-			       missing & XB_CAP_SEND  ? "send and receive"
-			       : missing & XB_CAP_PUT ? "put (remote write)"
-			       : missing & XB_CAP_GET ? "get (remote read)"
-						      : "transfers in both directions at once",
-			       missing & XB_CAP_BOTH_WAYS ? "leave out bibw"
-							  : "use --op send or another path");
+		return fail_missing(block, missing, name, error);
+	if (block->op == XB_OP_WRITE_POLL && (block->bench != XB_BENCH_PINGPONG || !block->size_bytes))
+		return xb_fail(
+			error, XB_E_UNSUPPORTED,
+			"asked for %s with write-poll and messages of %zu bytes; only a ping-pong has a "
+			"target that polls, and of 0 bytes it would see nothing; use --op write",
+			xb_bench_name(block->bench), block->size_bytes);
 	if (endpoint->max_message_bytes && block->size_bytes > endpoint->max_message_bytes)
 		return xb_fail(error, XB_E_UNSUPPORTED,
 			       "asked for messages of %zu bytes over %s; its limit on this path is %zu; use "
@@ -252,7 +276,7 @@ static void set_phase(enum xb_phase phase)
 static void choose_roles(struct xb_run *run)
 {
 	const struct xb_block *b = run->block;
-	int source = b->bench == XB_BENCH_BIBW || b->bench == XB_BENCH_SWAP ||
+	int source = b->bench == XB_BENCH_BIBW || b->bench == XB_BENCH_SWAP || b->op == XB_OP_WRITE_POLL ||
 		     (b->op == XB_OP_SEND && b->bench == XB_BENCH_PINGPONG);
 
 	run->mine = b->initiator ? XB_FROM_INITIATOR : XB_FROM_RESPONDER;
@@ -291,6 +315,10 @@ static void lay_out(struct xb_run *run, const struct xb_hot *hot)
 			      .stride = e->request_bytes,
 			      .samples = e->samples,
 			      .stamps = e->stamps};
+	l->watch = (struct xb_spot){.head = l->recv,
+				    .tail = l->recv + l->tail,
+				    .head_mask = xb_stamp_mask(l->tail),
+				    .tail_mask = xb_stamp_mask(l->size)};
 	l->signal_send = send_page + SIGNAL_AT;
 	l->signal_recv = recv_page + SIGNAL_AT;
 	l->send_requests = request;

@@ -81,9 +81,9 @@ struct xb_block_result {
 		payload_bytes; /* sent by this side in the whole block, warm-up and verification included */
 	uint64_t elapsed_ns; /* of the timed part, initiator only */
 	/* initiator only: per-iteration times in ns, already in the unit of the benchmark:
-	 * ping-pong: half the round trip (send), or the whole operation until remote visibility (write,
-	 * read); bw, bibw: window time divided by the number of messages one side sent in it; swap: the swap
-	 * of all messages in both directions. */
+	 * ping-pong: half the round trip (send, write-poll), or the whole operation until remote visibility
+	 * (write, read); bw, bibw: window time divided by the number of messages one side sent in it; swap:
+	 * the swap of all messages in both directions. */
 	double median_ns;
 	struct xb_histogram histogram;
 	int verified; /* 1: every check passed on this side; 0: nothing could be checked */

@@ -33,6 +33,10 @@
  * progresses both ways            then, per window: send done · recv of the next done · wait(sent) ·
  * wait(done w) · [time]
  *
+ * write-poll, initiator  put · watch · wait(put) · [time]
+ *             responder  watch · put · wait(put)
+ *   As ib_write_lat and ucx_perftest's put latency do. A put has long completed when the reply to it is seen.
+ *
  * swap                   see loops_swap.c: there each swap has its own two readings
  *
  * Windows are sent from and received into one place of the buffer, as OSU and ucx_perftest do: their cache
@@ -55,6 +59,8 @@ struct xb_loop {
 	unsigned char *recv_requests[2]; /* window each */
 	unsigned char *reply_recv_requests; /* 4 */
 	uint64_t stamp; /* of my first message of this step */
+	uint64_t expected; /* write-poll: the peer's first, and where to look for it */
+	struct xb_spot watch;
 	uint64_t *samples; /* n + 1 ticks, initiator */
 	uint64_t *stamps; /* 2 words per iteration: of the last message received in it */
 	/* swap */

@@ -120,9 +120,69 @@ static int read_both_untimed(const struct xb_loop *l, uint64_t n)
 	return both_body(l, n, XB_UNTIMED, 0);
 }
 
+/* --- both write and watch their memory */
+
+/* What is watched for must not be there already: a message of one byte looks like one in 256 of those before.
+ */
+static int poll_post(const struct xb_loop *l, uint64_t n)
+{
+	const int alike = ((XB_POISON_WORD ^ l->expected) & l->watch.tail_mask) == 0;
+
+	(void)n;
+	xb_stamp_write(l->recv, l->tail, alike ? ~XB_POISON_WORD : XB_POISON_WORD);
+	return 0;
+}
+
+XB_HOT int put_one(const struct xb_loop *l, const struct xb_hot *hot, uint64_t i)
+{
+	xb_stamp_write(l->send, l->tail, l->stamp + i * XB_STAMP_STEP);
+	return hot->put(l->conn, l->send, l->size, l->send_region, l->remote_recv, 0, l->send_requests);
+}
+
+XB_HOT int watch_one(const struct xb_loop *l, const struct xb_hot *hot, uint64_t i, uint64_t *words)
+{
+	XB_DO(hot->watch(l->conn, &l->watch, l->expected + i * XB_STAMP_STEP));
+	xb_stamp_read(l->recv, l->tail, words);
+	return 0;
+}
+
+XB_HOT int poll_initiator_body(const struct xb_loop *l, uint64_t n, const int source)
+{
+	const struct xb_loop mine = *l;
+	const struct xb_hot hot = *l->hot;
+	uint64_t *words = l->stamps, *sample = l->samples;
+
+	xb_loop_time(sample, source);
+	for (uint64_t i = 0; i < n; i++, words += 2) {
+		XB_DO(put_one(&mine, &hot, i));
+		XB_DO(watch_one(&mine, &hot, i, words));
+		XB_DO(hot.wait(mine.conn, mine.send_requests));
+		xb_loop_time(++sample, source);
+	}
+	return 0;
+}
+XB_LOOP_INSTANCES(poll_initiator)
+
+static int poll_responder(const struct xb_loop *l, uint64_t n)
+{
+	const struct xb_loop mine = *l;
+	const struct xb_hot hot = *l->hot;
+	uint64_t *words = l->stamps;
+
+	for (uint64_t i = 0; i < n; i++, words += 2) {
+		XB_DO(watch_one(&mine, &hot, i, words));
+		XB_DO(put_one(&mine, &hot, i));
+		XB_DO(hot.wait(mine.conn, mine.send_requests));
+	}
+	return 0;
+}
+
 struct xb_loop_pair xb_loops_onesided(enum xb_bench bench, enum xb_op op, int initiator,
 				      enum xb_timer_source source)
 {
+	if (op == XB_OP_WRITE_POLL)
+		return (struct xb_loop_pair){poll_post, initiator ? XB_LOOP_TIMED(poll_initiator, source)
+								  : poll_responder};
 	if (bench == XB_BENCH_BIBW && op == XB_OP_WRITE)
 		return (struct xb_loop_pair){both_post, initiator ? XB_LOOP_TIMED(write_both, source)
 								  : write_both_untimed};

@@ -44,6 +44,15 @@ static inline size_t xb_stamp_tail(size_t size_bytes)
 	return size_bytes > 8 ? size_bytes - 8 : 0;
 }
 
+/* The bits of a stamp's first `bytes` in memory order; all of them from 8 on. */
+static inline uint64_t xb_stamp_mask(size_t bytes)
+{
+	uint64_t mask = 0;
+
+	memset(&mask, 0xff, bytes < 8 ? bytes : 8);
+	return mask;
+}
+
 static inline void xb_stamp_write(unsigned char *buffer, size_t tail, uint64_t stamp)
 {
 	memcpy(buffer, &stamp, 8);

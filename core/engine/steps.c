@@ -98,7 +98,8 @@ static void check_step(struct xb_run *run, uint32_t step, uint64_t n, int timed)
 			xb_swap_check_last(run, n);
 		return;
 	}
-	if (run->block->op == XB_OP_SEND || (run->block->op == XB_OP_READ && run->i_receive_data)) {
+	if (run->block->op == XB_OP_SEND || run->block->op == XB_OP_WRITE_POLL ||
+	    (run->block->op == XB_OP_READ && run->i_receive_data)) {
 		if (!run->i_receive_data)
 			context.size_bytes = XB_AGREE_BYTES; /* the replies */
 		context.previous_stamp = run->previous_stamp;
@@ -129,6 +130,7 @@ static void begin_step(struct xb_run *run, uint32_t step, enum xb_part part)
 	if (run->block->bench == XB_BENCH_SWAP)
 		return;
 	run->loop.stamp = xb_run_stamp(run, run->mine, step);
+	run->loop.expected = xb_run_stamp(run, run->theirs, step);
 	xb_stamp_write(run->loop.send, run->loop.tail, run->loop.stamp);
 }
 
@@ -261,7 +263,7 @@ static uint64_t choose_iterations(const struct xb_run *run, uint64_t target_ns)
 static double unit_of(const struct xb_run *run)
 {
 	if (run->block->bench == XB_BENCH_PINGPONG)
-		return run->block->op == XB_OP_SEND ? 2.0 : 1.0;
+		return run->block->op == XB_OP_SEND || run->block->op == XB_OP_WRITE_POLL ? 2.0 : 1.0;
 	return run->block->bench == XB_BENCH_SWAP ? (double)run->loop.repeats : (double)run->window;
 }
 

@@ -27,6 +27,7 @@ enum trace_op {
 	TRACE_PUT,
 	TRACE_GET,
 	TRACE_FLUSH,
+	TRACE_WATCH,
 };
 
 struct trace_entry {
@@ -119,6 +120,12 @@ static int trace_flush(void *conn)
 	return t->hot->flush(t->conn);
 }
 
+static int trace_watch(void *conn, const struct xb_spot *at, uint64_t stamp)
+{
+	struct trace *t = note(conn, TRACE_WATCH, 0);
+	return t->hot->watch(t->conn, at, stamp);
+}
+
 static const struct xb_hot trace_hot = {
 	.send = trace_send,
 	.send_sync = trace_send_sync,
@@ -130,6 +137,7 @@ static const struct xb_hot trace_hot = {
 	.put = trace_put,
 	.get = trace_get,
 	.flush = trace_flush,
+	.watch = trace_watch,
 };
 
 static const struct xb_hot *trace_prepare(void *conn, const struct xb_pattern *pattern,
@@ -198,11 +206,12 @@ static void write_entry(FILE *out, struct trace_entry entry)
 		const char *name;
 		int has_amount;
 	} ops[] = {
-		[TRACE_SEND] = {"send", 1}, [TRACE_SEND_SYNC] = {"send_sync", 1},
-		[TRACE_RECV] = {"recv", 1}, [TRACE_SEND_READY] = {"send_ready", 1},
-		[TRACE_WAIT] = {"wait", 0}, [TRACE_WAIT_ALL] = {"wait_all", 1},
-		[TRACE_TEST] = {"test", 0}, [TRACE_PUT] = {"put", 1},
-		[TRACE_GET] = {"get", 1},   [TRACE_FLUSH] = {"flush", 0},
+		[TRACE_SEND] = {"send", 1},   [TRACE_SEND_SYNC] = {"send_sync", 1},
+		[TRACE_RECV] = {"recv", 1},   [TRACE_SEND_READY] = {"send_ready", 1},
+		[TRACE_WAIT] = {"wait", 0},   [TRACE_WAIT_ALL] = {"wait_all", 1},
+		[TRACE_TEST] = {"test", 0},   [TRACE_PUT] = {"put", 1},
+		[TRACE_GET] = {"get", 1},     [TRACE_FLUSH] = {"flush", 0},
+		[TRACE_WATCH] = {"watch", 0},
 	};
 	if (ops[entry.op].has_amount)
 		fprintf(out, "%s %" PRIu64 "\n", ops[entry.op].name, (uint64_t)entry.amount);

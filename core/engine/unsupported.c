@@ -34,6 +34,12 @@ int xb_hot_unsupported_flush(void *conn)
 	return XB_E_UNSUPPORTED;
 }
 
+int xb_hot_unsupported_watch(void *conn, const struct xb_spot *at, uint64_t stamp)
+{
+	(void)conn, (void)at, (void)stamp;
+	return XB_E_UNSUPPORTED;
+}
+
 int xb_unsupported_export(void *context, void *region, void *blob, size_t *bytes, struct xb_error *error)
 {
 	(void)context, (void)region, (void)blob, (void)bytes;

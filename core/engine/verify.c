@@ -5,7 +5,7 @@
  * about 1 MiB.
  *
  *   op send   from the initiator: verify, go, data · from the responder: verify, data
- *   op write  from the initiator: verify, go, puts, sync · from the responder: verify, puts, sync
+ *   write(-poll) from the initiator: verify, go, puts, sync · from the responder: verify, puts, sync
  *   op read   of the initiator's memory: verify, gets, sync · of the responder's: verify, go, gets
  */
 #include "run.h"
@@ -163,6 +163,7 @@ static int as_source(struct xb_run *run, uint32_t first, uint32_t count, int lea
 			status = expect(run, XB_CONTROL_GO, error);
 		return status ? status : send_all(run, count, error);
 	case XB_OP_WRITE:
+	case XB_OP_WRITE_POLL:
 		if (leads)
 			status = expect(run, XB_CONTROL_GO, error);
 		if (!status)
@@ -191,6 +192,7 @@ static int as_sink(struct xb_run *run, uint32_t first, uint32_t count, int leads
 			status = wait_received(run, count, error);
 		break;
 	case XB_OP_WRITE:
+	case XB_OP_WRITE_POLL:
 		if (!leads)
 			status = tell(run, XB_CONTROL_GO, error);
 		if (!status)

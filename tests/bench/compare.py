@@ -18,6 +18,7 @@ Like is compared with like: each tool has its own statistic, and ours is compute
     nptcp           tcp, poll=block best of 7 means of n one-way times               best of 7 block means (3 launches)
     sockperf        tcp, poll=block median of half round trips (1 s, blocking)       p50 of all iterations (1 launch)
     ucx:tcp, :posix ucx             median of the last 2048 half round trips         p50 of all iterations (1 launch)
+    ucx-put:tcp     ucx, write-poll the same, of puts into watched memory            the same
     ucx-bw:...      ucx -b bw       bytes over time of n messages, 32 outstanding,   best first block of 3 launches, window
                                     ends when the sender is done; best of 3 runs     32, ends when the receiver has all
     fi_pingpong     ofi:tcp         mean of n one-way times, no warm-up; best of 3   best first block mean of 3 launches
@@ -195,8 +196,8 @@ def ucx_perftest(options, transport, test, size, count):
     return [float(value) for value in rows[-1]]
 
 
-def ucx_latency(transport):
-    return lambda options, size: ucx_perftest(options, transport, "tag_lat", size, max(2048, iterations(size)))[1]
+def ucx_latency(transport, test="tag_lat"):
+    return lambda options, size: ucx_perftest(options, transport, test, size, max(2048, iterations(size)))[1]
 
 
 def ucx_bandwidth(transport):
@@ -257,11 +258,12 @@ def bw_windows(size):
     return 100 if size <= 4096 else 40 if size <= 65536 else 10
 
 
-def ours(options, transport, bench, window, statistic, size):
+def ours(options, tool, size):
     """statistic: "p50", or how many block means to take the best of: all that are there, or the first of each launch."""
+    transport, bench, window, statistic = tool.transport, tool.bench, tool.window, tool.statistic
     launches = 1 if statistic == "p50" else TRIES
     count = bw_windows(size) if bench == "bw" else max(iterations(size), 2048 if statistic == "p50" and size <= 4096 else 0)
-    text = run([options.xportbench, "-t", transport, "-b", bench, "-s", str(size), "-n", str(count), "-W", str(window),
+    text = run([options.xportbench, "-t", transport, "-b", bench, "--op", tool.op, "-s", str(size), "-n", str(count), "-W", str(window),
                 "--launches", str(launches), "--bind", ",".join(map(str, options.cpus)), "--format", "json", "-q"], fine=(0, 3))  # 3: measured, with findings such as noise
     document = json.loads(text)
     result = document["results"][0]
@@ -277,9 +279,10 @@ def ours(options, transport, bench, window, statistic, size):
 
 
 class Tool:
-    def __init__(self, transport, program, theirs, statistic, bench="pingpong", window=64, sizes=None):
+    def __init__(self, transport, program, theirs, statistic, bench="pingpong", window=64, sizes=None, op="send"):
         self.transport, self.program, self.theirs = transport, program, theirs
         self.statistic, self.bench, self.window = statistic, bench, window
+        self.op = op
         self.sizes = sizes or (lambda size: size)
 
     def missing(self, options):
@@ -298,6 +301,7 @@ TOOLS = {
 for lane, spec in (("tcp", "ucx:tcp/lo"), ("posix", "ucx:posix")):
     TOOLS[f"ucx:{lane}"] = Tool(spec, "ucx_perftest", ucx_latency(lane), "p50")
     TOOLS[f"ucx-bw:{lane}"] = Tool(spec, "ucx_perftest", ucx_bandwidth(lane), TRIES, "bw", 32)
+TOOLS["ucx-put:tcp"] = Tool("ucx:tcp/lo", "ucx_perftest", ucx_latency("tcp", "ucp_put_lat"), "p50", op="write-poll")
 for lane in ("tcp", "shm"):
     TOOLS[f"np:{lane}"] = Tool(f"mpi:{lane}", "NPopenmpi", npopenmpi(lane), NETPIPE_TRIES)
     TOOLS[f"osu:{lane}"] = Tool(f"mpi:{lane}", "osu_latency", osu(lane, "osu_latency", min), TRIES)
@@ -310,7 +314,7 @@ def compare(options, name, size):
     pairs = []
     for number in range(options.pairs):
         try:
-            mine = ours(options, tool.transport, tool.bench, tool.window, tool.statistic, size)
+            mine = ours(options, tool, size)
             pairs.append((mine, tool.theirs(options, size)))
         except (Failure, KeyError, IndexError, ValueError) as problem:
             print(f"  pair {number + 1} of {name} at {size} bytes: {problem}", file=sys.stderr)

@@ -9,7 +9,7 @@
 static const char usage[] =
 	"usage: exercise [options] PLUGIN.so [PATH] [key=value ...] [fault.key=value ...]\n"
 	"  -b LIST        pingpong,bw,bibw (all)\n"
-	"  -o OP          send (default), write, read\n"
+	"  -o OP          send (default), write, read, write-poll (pingpong)\n"
 	"  -s SIZES       as xportbench -s (0,1,7,8,9,64,1K,4095,64K,1M)\n"
 	"  -n N  -x N     iterations and warm-up of a block (automatic)\n"
 	"  -m MS          time of the timed part when automatic (10)\n"
@@ -111,9 +111,10 @@ int options_parse(int argc, char **argv, struct options *o)
 				return fail_usage("unknown benchmark");
 			break;
 		case 'o':
-			o->op = !strcmp(optarg, "write")  ? XB_OP_WRITE
-				: !strcmp(optarg, "read") ? XB_OP_READ
-							  : XB_OP_SEND;
+			o->op = !strcmp(optarg, "write")	? XB_OP_WRITE
+				: !strcmp(optarg, "read")	? XB_OP_READ
+				: !strcmp(optarg, "write-poll") ? XB_OP_WRITE_POLL
+								: XB_OP_SEND;
 			if (strcmp(optarg, xb_op_name(o->op)))
 				return fail_usage("unknown operation");
 			break;

@@ -29,6 +29,14 @@ wait $!
 status=$?
 check "all packets are lost from one moment on: the block ends" "exit status $status" [ "$status" = 1 ]
 says "and the cause is named" 'transport retry counter exceeded.*does not answer'
+tc qdisc replace dev v0 root netem loss 0%
+timeout 40 ./exercise -T 20 --cpus 0,2 -b pingpong -o write-poll -s 64 -n 1000000 "$plugin" rxe0+rxe1 timeout=10 >"$log" 2>&1 &
+until_true 30 busy "$(($(rdma_counter rxe1 rcvd_pkts) + 300))"
+tc qdisc replace dev v0 root netem loss 100%
+wait $!
+status=$?
+check "they are lost while both sides watch their memory: the block ends" "exit status $status" [ "$status" = 1 ]
+says "and the cause is named there too" 'the write of 64 bytes .*transport retry counter exceeded.*does not answer'
 tc qdisc del dev v0 root
 
 # --- the peer is killed

@@ -5,6 +5,8 @@
 LIMIT=240
 for op in send write read; do blocks "RC $op: pingpong, bw and bibw" 9 -o $op -s 0,64,4097 "$plugin" rxe0; done
 blocks "RC write with immediate" 3 -o write -s 4097 "$plugin" rxe0 write=imm
+blocks "RC write-poll" 3 -b pingpong -o write-poll -s 1,64,4097 "$plugin" rxe0
+blocks "RC write-poll with immediate" 1 -b pingpong -o write-poll -s 64 "$plugin" rxe0 write=imm
 blocks "RC asleep on the completion channel" 1 -b bw -s 64 "$plugin" rxe0 events=1
 blocks "rdma_cm" 3 -s 64 "$plugin" rxe0 cm=1
 blocks "UD" 6 -s 0,4096 "$plugin" rxe0 qp=ud

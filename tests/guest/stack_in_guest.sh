@@ -44,4 +44,16 @@ for name, path in (("verbs", "RC on rxe0 port 1"), ("ucx:rc", "rc_verbs/rxe0"), 
         failed |= not right
 sys.exit(failed)
 END
+timeout 200 ./xportbench -t verbs:rxe0,ucx:rc --op write-poll -s 1,8,4096 --launches 1:1 -n 20 --bind none -q -o /tmp/poll.json >/tmp/log 2>&1
+polled=$?
+name="verbs and ucx:rc are compared where both sides write and watch their memory"
+if [ "$polled" = 0 ] && python3 -c 'import json, sys
+run = json.load(open("/tmp/poll.json"))
+sys.exit(len(run["results"]) != 6 or len(run["comparisons"]) != 3 or not all(r["verified"] for r in run["results"]))'; then
+	echo "ok - $name"
+else
+	echo "not ok - $name: exit status $polled"
+	sed 's/^/  | /' /tmp/log
+	status=1
+fi
 [ "$status" = 0 ]

@@ -51,6 +51,7 @@ there=$(rdma_counter rxe0 rcvd_pkts)
 for op in send write read; do pair "between two hosts: RC $op: pingpong, bw and bibw" 12 -o $op -s 0,64,4097,65536 "$plugin" rxe0; done
 check "host $NODE: its device has received the packets" "rcvd_pkts did not grow" [ "$(rdma_counter rxe0 rcvd_pkts)" -gt "$((there + 300))" ]
 pair "between two hosts: write with immediate" 6 -o write -s 8,4097 "$plugin" rxe0 write=imm
+pair "between two hosts: write-poll" 4 -b pingpong -o write-poll -s 1,64,4097,65536 "$plugin" rxe0
 pair "between two hosts: UD" 4 -b pingpong,bw -s 8,4096 "$plugin" rxe0 qp=ud
 pair "between two hosts: asleep on the completion channel" 2 -b pingpong,bw -s 64 "$plugin" rxe0 events=1
 for op in send write; do pair "between two hosts: rdma_cm: $op" 3 -o $op -s 4097 "$plugin" rxe0 cm=1; done

@@ -49,6 +49,16 @@ blocks "RC write with immediate: 64 KiB and 1 MiB + 1" 6 -o write -W 3 -n 2 -s 6
 blocks "RC write with immediate: the largest message of the device" 3 -o write -W 2 -n 1 -s 8388608 "$plugin" rxe0 write=imm
 blocks "RC write with immediate: asleep on the completion channel" 3 -o write -s 4096 "$plugin" rxe0 write=imm events=1
 blocks "RC write with immediate: a window of 100" 1 -o write -b bw -W 100 -s 8 "$plugin" rxe0 write=imm
+polled=1,$inline,$((inline + 1)),4095,4096,4097
+blocks "RC write-poll: both sides write and watch their memory, up to the MTU and a byte more" 6 -o write-poll -b pingpong -s "$polled" "$plugin" rxe0
+says "write-poll is noted" 'the target polls its memory'
+blocks "RC write-poll: 64 KiB, 1 MiB + 1 and the largest message of the device" 3 -o write-poll -b pingpong -n 2 -s 64K,1048577,8388608 "$plugin" rxe0
+blocks "RC write-poll with immediate: the target waits for a completion" 6 -o write-poll -b pingpong -s "$polled" "$plugin" rxe0 write=imm
+says "and that is noted" 'the target waits for a completion'
+blocks "RC write-poll with immediate: asleep on the completion channel" 2 -o write-poll -b pingpong -s 8,4096 "$plugin" rxe0 write=imm events=1
+blocks "RC write-poll: more messages than the queue is deep, nothing inline" 1 -o write-poll -b pingpong -n 300 -s 64 "$plugin" rxe0 inline=0 depth=16
+blocks "RC write-poll: more inline messages than the queue is deep" 1 -o write-poll -b pingpong -n 300 -s 8 "$plugin" rxe0 depth=16
+blocks "rdma_cm: write-poll" 1 -o write-poll -b pingpong -s 64 "$plugin" rxe0 cm=1
 for op in send write read; do
 	blocks "rdma_cm: $op: pingpong, bw and bibw" 9 -o $op -s 0,8,4097 "$plugin" rxe0 cm=1
 	blocks "rdma_cm: $op: the largest message of the device" 3 -o $op -W 2 -n 1 -s 8388608 "$plugin" rxe0 cm=1
@@ -119,6 +129,7 @@ refuses "one-sided operations on datagrams" 'datagrams have no write' -o write "
 refuses "datagrams through rdma_cm" 'datagrams are not connected' "$plugin" rxe0 qp=ud cm=1
 refuses "a GID where rdma_cm finds it" 'asked for gid=, lid= or sl= on verbs with cm=1; rdma_cm finds the route; leave out' "$plugin" rxe0 cm=1 gid=1
 refuses "another LID of a port that has none" 'asked for lid=1 on verbs:rxe0/1; RoCE has no LIDs' "$plugin" rxe0 lid=1
+refuses "a target that polls its memory asleep" 'asked for events=1 on verbs with --op write-poll; a target that polls its memory cannot sleep' -o write-poll -b pingpong "$plugin" rxe0 events=1
 refuses "writes with immediate that are none" 'it is a way to write; use --op write' -o read "$plugin" rxe0 write=imm
 refuses "an unknown kind of queue pair" 'asked for qp=xrc.*qp=rc and qp=ud' "$plugin" rxe0 qp=xrc
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all bash -c "ulimit -l $1; ./exercise --probe $plugin" >"$log" 2>&1; }

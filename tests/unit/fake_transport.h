@@ -35,6 +35,7 @@ struct fake_request {
 struct fake_message {
 	struct fake_message *next;
 	size_t bytes;
+	unsigned char *target; /* of a put */
 	unsigned char content[];
 };
 
@@ -44,8 +45,9 @@ struct fake_side {
 	struct fake_side *peer;
 	struct xb_endpoint endpoint;
 	unsigned char *memory; /* send buffer, then receive buffer */
-	pthread_mutex_t lock; /* of the two lists */
+	pthread_mutex_t lock; /* of the three lists */
 	struct fake_message *inbox, **inbox_end;
+	struct fake_message *arrivals, **arrivals_end; /* write-poll: puts into my memory */
 	struct fake_request *posted, **posted_end;
 	struct fake_request *started; /* puts and gets until flush */
 	struct fake_message *previous;
@@ -145,7 +147,7 @@ static inline int fake_send_as(const char *op, void *conn, const void *buf, size
 	struct fake_request *r = request;
 
 	fake_log(s, op, bytes);
-	*m = (struct fake_message){NULL, bytes};
+	*m = (struct fake_message){.bytes = bytes};
 	memcpy(m->content, buf, bytes);
 	*r = (struct fake_request){.bytes = bytes, .source = buf};
 	s->sends++;
@@ -245,6 +247,19 @@ static inline void fake_start(struct fake_side *s, struct fake_request *r)
 	s->started = r;
 }
 
+static inline void fake_leave(struct fake_side *s, const struct fake_request *r)
+{
+	struct fake_side *peer = s->peer;
+	struct fake_message *m = malloc(sizeof *m + r->bytes);
+
+	*m = (struct fake_message){.bytes = r->bytes, .target = r->buffer};
+	memcpy(m->content, r->source, r->bytes);
+	pthread_mutex_lock(&peer->lock);
+	*peer->arrivals_end = m;
+	peer->arrivals_end = &m->next;
+	pthread_mutex_unlock(&peer->lock);
+}
+
 /* The remote area of a side holds the base of the peer's buffer. */
 static inline int fake_put(void *conn, const void *buf, size_t bytes, void *region, void *remote,
 			   size_t remote_offset, void *request)
@@ -254,7 +269,10 @@ static inline int fake_put(void *conn, const void *buf, size_t bytes, void *regi
 	fake_log(conn, "put", bytes);
 	*r = (struct fake_request){
 		.source = buf, .buffer = *(unsigned char **)remote + remote_offset, .bytes = bytes};
-	fake_start(conn, r);
+	if (((struct fake_side *)conn)->pattern.op == XB_OP_WRITE_POLL)
+		fake_leave(conn, r);
+	else
+		fake_start(conn, r);
 	return 0;
 }
 
@@ -270,10 +288,28 @@ static inline int fake_get(void *conn, void *buf, size_t bytes, void *region, vo
 	return 0;
 }
 
+/* write-poll: a put is on its way until its target watches, or its origin flushes. */
+static inline int fake_arrive(struct fake_side *target, int all, int *some)
+{
+	int status = 0;
+
+	pthread_mutex_lock(&target->lock);
+	while (target->arrivals && !status && (all || !*some)) {
+		struct fake_message *m = target->arrivals;
+		if (!(target->arrivals = m->next))
+			target->arrivals_end = &target->arrivals;
+		status = fake_deliver(target, m->target, m->content, m->bytes, 1);
+		*some = 1;
+		free(m);
+	}
+	pthread_mutex_unlock(&target->lock);
+	return status;
+}
+
 static inline int fake_flush(void *conn)
 {
 	struct fake_side *s = conn, *at;
-	int status = 0;
+	int some = 0, status = fake_arrive(s->peer, 1, &some);
 
 	fake_log(s, "flush", 0);
 	for (struct fake_request *r = s->started, *next; r && !status; r = next) {
@@ -287,8 +323,29 @@ static inline int fake_flush(void *conn)
 	return status;
 }
 
-static const struct xb_hot fake_hot = {fake_send,     fake_send_sync, fake_send_ready, fake_recv, fake_wait,
-				       fake_wait_all, fake_test,      fake_put,	       fake_get,  fake_flush};
+/* Returns when a put has come, whatever it is: so that a wrong one shows what a watch for the wrong place
+ * would. */
+static inline int fake_watch(void *conn, const struct xb_spot *at, uint64_t stamp)
+{
+	struct fake_side *s = conn;
+	const int there = xb_watched(at, stamp);
+	int some = 0;
+
+	fake_insist(!there, "what is watched for is not there already");
+	fake_log(s, "watch", 0);
+	for (;;) {
+		int status = fake_arrive(s, 0, &some);
+		if (status || some)
+			return status;
+		if (atomic_load(s->endpoint.abort))
+			return XB_E_ABORTED;
+		sched_yield();
+	}
+}
+
+static const struct xb_hot fake_hot = {fake_send, fake_send_sync, fake_send_ready, fake_recv,
+				       fake_wait, fake_wait_all,  fake_test,	   fake_put,
+				       fake_get,  fake_flush,	  fake_watch};
 
 static inline const struct xb_hot *fake_prepare(void *conn, const struct xb_pattern *pattern,
 						struct xb_error *error)
@@ -326,13 +383,14 @@ static inline struct fake_link *fake_open(size_t max_message_bytes)
 		pthread_mutex_init(&s->lock, NULL);
 		s->inbox_end = &s->inbox;
 		s->posted_end = &s->posted;
+		s->arrivals_end = &s->arrivals;
 		s->memory = fake_memory(2 * bytes);
 		s->endpoint = (struct xb_endpoint){
 			.conn = s,
 			.prepare = fake_prepare,
 			.explain = fake_explain,
 			.request_bytes = sizeof(struct fake_request),
-			.caps = XB_CAP_SEND | XB_CAP_PUT | XB_CAP_GET | XB_CAP_BOTH_WAYS,
+			.caps = XB_CAP_SEND | XB_CAP_PUT | XB_CAP_GET | XB_CAP_BOTH_WAYS | XB_CAP_PUT_WATCH,
 			.abort = &link->abort,
 			.timer = &link->timer,
 			.send_buffer = s->memory,

@@ -31,6 +31,38 @@ static void every_benchmark_and_operation_is_verified_at_any_size(void **state)
 	fake_close(link);
 }
 
+static void watched_memory_is_verified_at_any_size(void **state)
+{
+	static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 16, 17, 64, 1000, 4096, 100000};
+	struct fake_link *link = fake_open(100000);
+	struct xb_error error;
+	(void)state;
+
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		struct xb_block b = block(XB_BENCH_PINGPONG, XB_OP_WRITE_POLL, sizes[i]);
+		fake_run(link, &b, NULL, both);
+		assert_good("write-poll", sizes[i]);
+		double round_trips = both[0].result.histogram.sum_ns * 2,
+		       elapsed = (double)both[0].result.elapsed_ns;
+		assert_true(round_trips > elapsed - 40 && round_trips < elapsed + 40);
+		for (int s = 0; s < 2; s++) {
+			assert_int_equal(both[s].result.iterations, 20);
+			assert_true(both[s].result.checked_messages > 23); /* both receive */
+			assert_null(link->side[s].arrivals);
+		}
+	}
+	struct xb_block none = block(XB_BENCH_PINGPONG, XB_OP_WRITE_POLL, 0);
+	assert_int_equal(xb_block_check(&link->side[0].endpoint, &none, &error), XB_E_UNSUPPORTED);
+	assert_non_null(strstr(error.text, "0 bytes"));
+	struct xb_block window = block(XB_BENCH_BW, XB_OP_WRITE_POLL, 8);
+	assert_int_equal(xb_block_check(&link->side[0].endpoint, &window, &error), XB_E_UNSUPPORTED);
+	link->side[0].endpoint.caps &= ~XB_CAP_PUT_WATCH;
+	window.bench = XB_BENCH_PINGPONG;
+	assert_int_equal(xb_block_check(&link->side[0].endpoint, &window, &error), XB_E_UNSUPPORTED);
+	assert_non_null(strstr(error.text, "comes in order"));
+	fake_close(link);
+}
+
 static void time_is_in_the_unit_of_the_benchmark(void **state)
 {
 	struct fake_link *link = fake_open(64);
@@ -283,6 +315,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_benchmark_and_operation_is_verified_at_any_size),
+		cmocka_unit_test(watched_memory_is_verified_at_any_size),
 		cmocka_unit_test(time_is_in_the_unit_of_the_benchmark),
 		cmocka_unit_test(the_median_is_that_of_the_iterations),
 		cmocka_unit_test(what_was_sent_is_counted_on_both_sides),

@@ -194,6 +194,28 @@ static void corruption_of_written_and_read_memory_is_found(void **state)
 	finish(link);
 }
 
+static void a_watching_target_is_misled_and_says_so(void **state)
+{
+	struct fake_link *link = fake_open(4096);
+	struct xb_block b = block(XB_BENCH_PINGPONG, XB_OP_WRITE_POLL, 1000);
+	(void)state;
+
+	ATTACH(link, "corrupt", "7", "endpoint", "0");
+	fake_run(link, &b, NULL, both);
+	assert_int_equal(both[0].status, XB_E_CORRUPT);
+	assert_non_null(strstr(both[0].error.text, "corrupted on the way"));
+	assert_int_equal(both[1].status, 0);
+	finish(link);
+
+	link = fake_open(4096);
+	ATTACH(link, "premature", "0", "endpoint", "0");
+	fake_run(link, &b, NULL, both);
+	assert_int_equal(both[0].status, XB_E_CORRUPT);
+	assert_non_null(strstr(both[0].error.text, "premature completion"));
+	assert_int_equal(both[1].status, 0);
+	finish(link);
+}
+
 static void premature_completion_is_found_and_leaves_nothing_behind(void **state)
 {
 	struct fake_link *link = fake_open(65536);
@@ -294,6 +316,7 @@ int main(void)
 		cmocka_unit_test(jitter_lies_between_nothing_and_its_limit),
 		cmocka_unit_test(corruption_is_found_by_the_engine_and_counted),
 		cmocka_unit_test(corruption_of_written_and_read_memory_is_found),
+		cmocka_unit_test(a_watching_target_is_misled_and_says_so),
 		cmocka_unit_test(premature_completion_is_found_and_leaves_nothing_behind),
 		cmocka_unit_test(a_hang_lasts_until_the_abort_flag_is_raised),
 		cmocka_unit_test(impossible_values_are_refused_with_the_key_and_the_value),

@@ -119,6 +119,20 @@ static void a_write_is_flushed_once_per_window(void **state)
 	fake_close(link);
 }
 
+static void both_write_and_watch_with_write_poll(void **state)
+{
+	struct fake_link *link = fake_open(64);
+	(void)state;
+
+	run_short(link, XB_BENCH_PINGPONG, XB_OP_WRITE_POLL);
+#define THERE "put 8, watch 0, wait 1, "
+	assert_log_begins(&link->side[0], HELLO_LEAD STEP_LEAD THERE STEP_LEAD THERE THERE THERE);
+#define BACK "watch 0, put 8, wait 1, "
+	assert_log_begins(&link->side[1], HELLO_SERVE "recv 64, wait 1, send 64, wait 1, " BACK
+						      "recv 64, wait 1, send 64, wait 1, " BACK BACK BACK);
+	fake_close(link);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +140,7 @@ int main(void)
 		cmocka_unit_test(bw_has_the_next_window_posted_before_it_replies),
 		cmocka_unit_test(bibw_is_the_same_on_both_sides),
 		cmocka_unit_test(a_write_is_flushed_once_per_window),
+		cmocka_unit_test(both_write_and_watch_with_write_poll),
 	};
 	alarm(120); /* a dead-lock must not hang the build */
 	return cmocka_run_group_tests(tests, NULL, NULL);

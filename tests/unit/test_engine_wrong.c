@@ -25,16 +25,15 @@ static const struct wrong_case wrongs[] = {
 };
 
 /* Of a ping-pong with 3 + 20 iterations: warm-up, first, middle and last of the timed part, verification. */
-static void a_wrong_message_is_found_wherever_it_is(void **state)
+static void found_wherever_it_is(enum xb_op op)
 {
 	static const long messages[] = {1, 3, 11, 22, 23, 26};
 	struct fake_link *link = fake_open(4096);
-	(void)state;
 
 	for (size_t k = 0; k < sizeof wrongs / sizeof wrongs[0]; k++)
 		for (size_t m = 0; m < sizeof messages / sizeof messages[0]; m++)
 			for (int receiver = 0; receiver < 2; receiver++) {
-				struct xb_block b = block(XB_BENCH_PINGPONG, XB_OP_SEND, 4096);
+				struct xb_block b = block(XB_BENCH_PINGPONG, op, 4096);
 				struct fake_side *s = &link->side[receiver];
 				s->wrong = wrongs[k].wrong;
 				s->wrong_offset = wrongs[k].offset;
@@ -56,6 +55,13 @@ static void a_wrong_message_is_found_wherever_it_is(void **state)
 				assert_good("the block after", 4096);
 			}
 	fake_close(link);
+}
+
+static void a_wrong_message_is_found_wherever_it_is(void **state)
+{
+	(void)state;
+	found_wherever_it_is(XB_OP_SEND);
+	found_wherever_it_is(XB_OP_WRITE_POLL);
 }
 
 /* Only verification looks at the inside of messages that are not the last of the timed part. */

@@ -287,6 +287,14 @@ static void what_does_not_go_together_is_refused(void **state)
 	assert_int_equal(parse(XB_OP_SEND, "write", "imm", NULL, NULL, &s), XB_E_USAGE);
 	assert_int_equal(parse(XB_OP_SEND, "qp", "ud", NULL, NULL, &s), XB_OK);
 	assert_int_equal(parse(XB_OP_WRITE, "qp", "ud", NULL, NULL, &s), XB_E_UNSUPPORTED);
+	/* a target that polls memory neither sleeps nor lets the last byte overtake; with a completion it may
+	 */
+	assert_int_equal(parse(XB_OP_WRITE_POLL, NULL, NULL, NULL, NULL, &s), XB_OK);
+	assert_false(s.relaxed);
+	assert_int_equal(parse(XB_OP_WRITE_POLL, "events", "1", NULL, NULL, &s), XB_E_USAGE);
+	assert_int_equal(parse(XB_OP_WRITE_POLL, "relaxed", "1", NULL, NULL, &s), XB_E_USAGE);
+	assert_int_equal(parse(XB_OP_WRITE_POLL, "events", "1", "write", "imm", &s), XB_OK);
+	assert_int_equal(parse(XB_OP_WRITE_POLL, "qp", "ud", NULL, NULL, &s), XB_E_UNSUPPORTED);
 	assert_int_equal(parse(XB_OP_SEND, "qp", "ud", "cm", "1", &s), XB_E_UNSUPPORTED);
 	/* rdma_cm finds the route: what would be ignored is refused, be it the default's value */
 	assert_int_equal(parse(XB_OP_SEND, "cm", "1", "gid", "1", &s), XB_E_USAGE);

@@ -55,6 +55,13 @@ static int stopping_wait(void *conn, void *request)
 	return stop_here(f, f->pattern.size_bytes);
 }
 
+static int stopping_watch(void *conn, const struct xb_spot *at, uint64_t stamp)
+{
+	struct fault *f = fault_current();
+	(void)conn, (void)at, (void)stamp;
+	return stop_here(f, f->pattern.size_bytes);
+}
+
 void fault_break_prepare(struct fault *f)
 {
 	const size_t from = f->settings.hang_bytes < f->settings.crash_bytes ? f->settings.hang_bytes
@@ -66,6 +73,8 @@ void fault_break_prepare(struct fault *f)
 	f->hot.recv = stopping_recv;
 	f->hot.put = stopping_put;
 	f->hot.get = stopping_get;
-	if (f->pattern.op != XB_OP_SEND && !f->pattern.initiator && !f->pattern.both_ways)
+	f->hot.watch = stopping_watch;
+	if ((f->pattern.op == XB_OP_WRITE || f->pattern.op == XB_OP_READ) && !f->pattern.initiator &&
+	    !f->pattern.both_ways)
 		f->hot.wait = stopping_wait;
 }

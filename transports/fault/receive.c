@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "../../core/engine/payload.h"
 #include "fault.h"
 
 static struct fault_slot *slot_of(struct fault *f, void *request)
@@ -138,6 +139,31 @@ static int faulty_wait_all(void *conn, void *requests, size_t count)
 	return status;
 }
 
+/*
+ * The target of a put learns of it by looking. Told too early it would find what was there before, so it is
+ * shown that; the wait itself is real, or the two sides would no longer be at the same message.
+ */
+static int faulty_watch(void *conn, const struct xb_spot *at, uint64_t stamp)
+{
+	struct fault *f = fault_current();
+	const int premature = f->pattern.size_bytes >= f->settings.premature_bytes;
+	const size_t last = (size_t)((const unsigned char *)at->tail - f->endpoint->recv_buffer);
+	unsigned char *buffer = f->endpoint->recv_buffer;
+	uint64_t before[2];
+	int status;
+
+	xb_stamp_read(buffer, last, before);
+	status = f->inner->watch(conn, at, stamp);
+	if (!status && premature) {
+		memcpy(buffer, &before[0], 8);
+		memcpy(buffer + last, &before[1], 8);
+		f->premature++;
+	}
+	if (!status && f->settings.corrupt_every)
+		flip(f, buffer, f->pattern.size_bytes);
+	return status;
+}
+
 static int faulty_test(void *conn, void *request)
 {
 	struct fault *f = fault_current();
@@ -162,4 +188,5 @@ void fault_receive_prepare(struct fault *f)
 	f->hot.wait = faulty_wait;
 	f->hot.wait_all = faulty_wait_all;
 	f->hot.test = faulty_test;
+	f->hot.watch = faulty_watch;
 }

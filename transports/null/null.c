@@ -62,6 +62,12 @@ static int null_flush(void *conn)
 	return 0;
 }
 
+static int null_watch(void *conn, const struct xb_spot *at, uint64_t stamp)
+{
+	(void)conn, (void)at, (void)stamp;
+	return 0;
+}
+
 static const struct xb_hot null_hot = {
 	.send = null_send,
 	.send_sync = null_send,
@@ -73,6 +79,7 @@ static const struct xb_hot null_hot = {
 	.put = null_put,
 	.get = null_get,
 	.flush = null_flush,
+	.watch = null_watch,
 };
 
 static int null_probe(const struct xb_probe_sink *sink, struct xb_error *error)
@@ -148,7 +155,7 @@ static int null_describe(void *context, void *conn, struct xb_description *out, 
 	snprintf(out->note, sizeof out->note,
 		 "times are the cost of the harness itself, not of any transport");
 	out->caps = XB_CAP_SEND | XB_CAP_SYNC_SEND | XB_CAP_READY_SEND | XB_CAP_PUT | XB_CAP_GET |
-		    XB_CAP_BOTH_WAYS | XB_CAP_NO_PAYLOAD;
+		    XB_CAP_BOTH_WAYS | XB_CAP_NO_PAYLOAD | XB_CAP_PUT_WATCH;
 	out->path_ok = 1;
 	return 0;
 }

@@ -238,7 +238,7 @@ static int framed_test(void *conn, void *request)
 		.send = framed_send, .send_sync = framed_send_sync, .send_ready = framed_send,               \
 		.recv = framed_recv, .wait = WAIT, .wait_all = WAIT_ALL, .test = framed_test,                \
 		.put = xb_hot_unsupported_put, .get = xb_hot_unsupported_get,                                \
-		.flush = xb_hot_unsupported_flush                                                            \
+		.flush = xb_hot_unsupported_flush, .watch = xb_hot_unsupported_watch                         \
 	}
 const struct xb_hot tcp_framed_spin = TCP_FRAMED_TABLE(spin_wait, spin_wait_all);
 const struct xb_hot tcp_framed_block = TCP_FRAMED_TABLE(block_wait, block_wait_all);

@@ -250,7 +250,7 @@ static int block_wait_all(void *conn, void *requests, size_t count)
 		.send = SEND, .send_sync = xb_hot_unsupported_send, .send_ready = SEND,                      \
 		.recv = post_receive, .wait = WAIT, .wait_all = WAIT_ALL, .test = test,                      \
 		.put = xb_hot_unsupported_put, .get = xb_hot_unsupported_get,                                \
-		.flush = xb_hot_unsupported_flush                                                            \
+		.flush = xb_hot_unsupported_flush, .watch = xb_hot_unsupported_watch                         \
 	}
 static const struct xb_hot spin_one_way = TCP_TABLE(start_send, spin_wait, spin_wait_all);
 static const struct xb_hot spin_both_ways = TCP_TABLE(start_send, spin_wait_both, spin_wait_all_both);

@@ -159,7 +159,9 @@ static int tcp_open(void *private, const struct xb_setup *setup, struct xb_error
 		return xb_fail(
 			error, XB_E_UNSUPPORTED,
 			"asked for --op %s over tcp; sockets have no one-sided operations; use --op send",
-			setup->op == XB_OP_READ ? "read" : "write");
+			setup->op == XB_OP_READ		? "read"
+			: setup->op == XB_OP_WRITE_POLL ? "write-poll"
+							: "write");
 	if ((status = read_keys(context, error)))
 		return status;
 	context->arrived = malloc(setup->endpoints * sizeof *context->arrived);

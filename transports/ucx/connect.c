@@ -4,12 +4,10 @@
  * other, so that the lanes are final when connect returns and nothing of the wire-up falls into a
  * measurement.
  */
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "place.h"
 #include "ucx.h"
 
 #define CONNECT_TIMEOUT_NS 60000000000u
@@ -24,8 +22,7 @@
 
 struct wire_address {
 	uint32_t magic, endpoint;
-	char boot_id[40];
-	uint64_t netns;
+	struct xb_place place;
 	/* UCX's worker address follows */
 };
 
@@ -37,26 +34,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Which kernel and which network namespace: tells whether two ends share a machine or even a loopback
- * interface. */
-static void identify(struct wire_address *address)
-{
-	struct stat ns;
-	int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-	if (file >= 0) {
-		if (read(file, address->boot_id, sizeof(address->boot_id) - 1) < 0)
-			address->boot_id[0] = '\0';
-		close(file);
-	}
-	if (stat("/proc/self/ns/net", &ns) == 0)
-		address->netns = ns.st_ino;
-}
-
 int xb_ucx_address(void *context, uint32_t peer, void *address, size_t *bytes, struct xb_error *error)
 {
 	struct xb_ucx_context *x = context;
-	struct wire_address head = {.magic = MAGIC, .endpoint = x->endpoint};
+	const struct wire_address head = {.magic = MAGIC, .endpoint = x->endpoint, .place = xb_place_here()};
 	ucp_address_t *worker;
 	size_t worker_bytes;
 	ucs_status_t status;
@@ -73,7 +54,6 @@ int xb_ucx_address(void *context, uint32_t peer, void *address, size_t *bytes, s
 			       "fewer devices in the path",
 			       worker_bytes, *bytes - sizeof(head));
 	}
-	identify(&head);
 	memcpy(address, &head, sizeof(head));
 	memcpy((char *)address + sizeof(head), worker, worker_bytes);
 	*bytes = sizeof(head) + worker_bytes;
@@ -165,7 +145,8 @@ int xb_ucx_connect(void *context, uint32_t peer, const void *address, size_t byt
 {
 	struct xb_ucx_context *x = context;
 	struct xb_ucx_connection *c = conn;
-	struct wire_address head, mine = {.netns = 0};
+	struct wire_address head;
+	const struct xb_place here = xb_place_here();
 	ucp_ep_params_t parameters = {
 		.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
 			      UCP_EP_PARAM_FIELD_ERR_HANDLER,
@@ -180,14 +161,12 @@ int xb_ucx_connect(void *context, uint32_t peer, const void *address, size_t byt
 			       "ucx: endpoint %u sent an address of %zu bytes that is not one of the ucx "
 			       "backend; run the same version of xportbench at both ends",
 			       peer, bytes);
-	head.boot_id[sizeof(head.boot_id) - 1] = '\0';
-	identify(&mine);
 	c->context = x;
 	c->worker = x->worker;
 	c->abort = x->abort;
 	c->peer = peer;
-	c->same_host = mine.boot_id[0] && strcmp(head.boot_id, mine.boot_id) == 0;
-	c->same_netns = c->same_host && mine.netns && head.netns == mine.netns;
+	c->same_host = xb_place_same_host(&here, &head.place);
+	c->same_netns = xb_place_same_netns(&here, &head.place);
 	c->send_tag = TAG_DATA | x->endpoint;
 	c->recv_tag = TAG_DATA | peer;
 	xb_ucx_hot_setup(c);

@@ -174,6 +174,21 @@ static int hot_flush(void *conn)
 	return status ? status : hot_wait(c, &c->flush_request);
 }
 
+/* As ucx_perftest waits in its put latency test. */
+static int hot_watch(void *conn, const struct xb_spot *at, uint64_t stamp)
+{
+	struct xb_ucx_connection *c = conn;
+
+	while (!xb_watched(at, stamp)) {
+		ucp_worker_progress(c->worker);
+		if (atomic_load_explicit(c->abort, memory_order_relaxed))
+			return XB_E_ABORTED;
+		if (c->failed)
+			return to_status(c->status);
+	}
+	return 0;
+}
+
 static const struct xb_hot hot_messages = {
 	.send = hot_send,
 	.send_sync = hot_send_sync,
@@ -185,6 +200,7 @@ static const struct xb_hot hot_messages = {
 	.put = xb_hot_unsupported_put,
 	.get = xb_hot_unsupported_get,
 	.flush = xb_hot_unsupported_flush,
+	.watch = xb_hot_unsupported_watch,
 };
 
 static const struct xb_hot hot_messages_and_rma = {
@@ -198,6 +214,7 @@ static const struct xb_hot hot_messages_and_rma = {
 	.put = hot_put,
 	.get = hot_get,
 	.flush = hot_flush,
+	.watch = hot_watch,
 };
 
 void xb_ucx_hot_setup(struct xb_ucx_connection *c)

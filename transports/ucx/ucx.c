@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The UCX backend: vtable, opening, describing, closing. See README.md for how it maps the contract. */
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,43 @@ static int apply_path(const struct xb_ucx_context *x, ucp_config_t *config, stru
 	return status;
 }
 
+/*
+ * A watched put must come in order. UCX may let an adapter's writes pass each other on the bus, and place
+ * packets as they come (mlx5, since 1.18); ib_write_lat does neither. Options of a transport are set by
+ * environment, and only where something reads them: UCX warns of others. A value of the user's stays, and
+ * then there is no watching; so it is with several rails, which nobody gets without asking.
+ */
+static const struct {
+	const char *name, *value, *device;
+} ordered[] = {
+	{"UCX_IB_PCI_RELAXED_ORDERING", "n", ""}, {"UCX_RC_MLX5_DDP_ENABLE", "n", "mlx5"},
+	{"UCX_DC_MLX5_DDP_ENABLE", "n", "mlx5"},  {"UCX_MAX_RMA_RAILS", "1", NULL},
+	{"UCX_MAX_RMA_LANES", "1", NULL},
+};
+
+static int has_device(const char *prefix)
+{
+	DIR *folder = opendir("/sys/class/infiniband");
+	struct dirent *entry;
+	int found = 0;
+
+	while (folder && !found && (entry = readdir(folder)))
+		found = entry->d_name[0] != '.' && !strncmp(entry->d_name, prefix, strlen(prefix));
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+static void keep_order(void)
+{
+	unsigned major, minor, release;
+
+	ucp_get_version(&major, &minor, &release);
+	for (size_t i = 0; i < sizeof(ordered) / sizeof(*ordered) && ordered[i].device; i++)
+		if (has_device(ordered[i].device) && (!ordered[i].device[0] || major > 1 || minor >= 18))
+			setenv(ordered[i].name, ordered[i].value, 0);
+}
+
 static int open_ucp(struct xb_ucx_context *x, struct xb_error *error)
 {
 	ucp_params_t parameters = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = x->features};
@@ -67,6 +105,8 @@ static int open_ucp(struct xb_ucx_context *x, struct xb_error *error)
 	 */
 	if (x->path.soft_roce)
 		setenv("UCX_UD_VERBS_ETH_DGID_CHECK", "n", 0);
+	if (x->watched)
+		keep_order();
 	status = ucp_config_read(NULL, NULL, &config);
 	if (status != UCS_OK) {
 		xb_ucx_log_text(log, sizeof(log));
@@ -118,6 +158,7 @@ static int ucx_open(void *context, const struct xb_setup *setup, struct xb_error
 	xb_ucx_log_clear(); /* what the inventory met is not the cause of what follows */
 
 	/* Only what the run needs: a feature more changes which transports and protocols UCX chooses. */
+	x->watched = setup->op == XB_OP_WRITE_POLL;
 	x->features = UCP_FEATURE_TAG | (setup->op == XB_OP_SEND ? 0 : UCP_FEATURE_RMA);
 	return open_ucp(x, error);
 }
@@ -189,6 +230,20 @@ static void write_notes(const struct xb_ucx_connection *c, const struct xb_ucx_l
 	}
 }
 
+/* A put through shared memory is a copy by the processor, which stores in any order. */
+static int in_order(const struct xb_ucx_context *x, const struct xb_ucx_lanes *lanes)
+{
+	for (size_t i = 0; i < lanes->count; i++)
+		if (xb_ucx_is_local(lanes->items[i].tl))
+			return 0;
+	for (size_t i = 0; x->watched && i < sizeof(ordered) / sizeof(*ordered); i++) {
+		const char *value = getenv(ordered[i].name);
+		if (value && value[0] != ordered[i].value[0])
+			return 0;
+	}
+	return 1;
+}
+
 static int ucx_describe(void *context, void *conn, struct xb_description *out, struct xb_error *error)
 {
 	const struct xb_ucx_context *x = context;
@@ -205,7 +260,7 @@ static int ucx_describe(void *context, void *conn, struct xb_description *out, s
 	choose_device(c, &lanes, out->device, sizeof(out->device));
 	out->caps = XB_CAP_SEND | XB_CAP_SYNC_SEND | XB_CAP_READY_SEND | XB_CAP_BOTH_WAYS;
 	if (x->features & UCP_FEATURE_RMA)
-		out->caps |= XB_CAP_PUT | XB_CAP_GET;
+		out->caps |= XB_CAP_PUT | XB_CAP_GET | (in_order(x, &lanes) ? XB_CAP_PUT_WATCH : 0);
 	out->eager_bytes = lanes.eager_bytes;
 	out->path_ok = xb_ucx_lanes_check(&lanes, &x->path, out->note, sizeof(out->note));
 	write_notes(c, &lanes, out);

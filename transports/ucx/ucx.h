@@ -40,7 +40,7 @@ struct xb_ucx_context {
 	const atomic_int *abort;
 	uint32_t endpoint;
 	uint64_t features;
-	enum xb_op op;
+	int watched; /* puts into memory that the peer watches: they must come in order */
 	int ucx_memory; /* memory=ucx: buffers are replaced by memory that UCX allocates */
 	int peer_errors; /* errors=peer: UCX watches the peer */
 	int log_started;

@@ -59,7 +59,7 @@ int vb_describe(void *context, void *conn, struct xb_description *out, struct xb
 	if (vb_acknowledges_receives(c))
 		out->caps |= XB_CAP_SYNC_SEND;
 	if (c->op != XB_OP_SEND)
-		out->caps |= XB_CAP_PUT | XB_CAP_GET;
+		out->caps |= XB_CAP_PUT | XB_CAP_GET | XB_CAP_PUT_WATCH;
 	out->max_message_bytes = ud ? mtu_bytes : c->port.port.max_msg_sz;
 	out->eager_bytes = c->inline_bytes;
 	out->path_ok = 1; /* what was asked for is what was opened */
@@ -73,7 +73,10 @@ int vb_describe(void *context, void *conn, struct xb_description *out, struct xb
 		add_note(out, "relaxed PCIe ordering");
 	if (c->set.immediate)
 		add_note(out, "writes with immediate");
-	if (c->op != XB_OP_SEND)
+	if (c->op == XB_OP_WRITE_POLL)
+		add_note(out, c->set.immediate ? "the target waits for a completion"
+					       : "the target polls its memory");
+	else if (c->op != XB_OP_SEND)
 		add_note(out,
 			 c->set.read_back ? "put visible by read-back" : "put visible when acknowledged");
 	return XB_OK;

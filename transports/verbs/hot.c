@@ -21,6 +21,8 @@
 
 /* Fruitless polls after which a spinning wait looks for asynchronous events (one system call). */
 #define SPINS_PER_LOOK (UINT32_C(1) << 20)
+/* Fruitless looks at memory after which a watching target polls for a completion that failed. */
+#define SPINS_PER_POLL (UINT32_C(1) << 16)
 #define SLEEP_MS 50
 #define MOST_UNSIGNALLED 32u
 
@@ -306,7 +308,8 @@ static int test_any(void *conn, void *request)
 
 /* ---- one-sided */
 ALWAYS int post_put(struct vb_connection *k, const void *buf, size_t bytes, const struct vb_region *region,
-		    const struct vb_remote *remote, size_t offset, struct vb_request *r, const bool inlined)
+		    const struct vb_remote *remote, size_t offset, struct vb_request *r, const bool inlined,
+		    const bool answered)
 {
 	int rc;
 
@@ -316,7 +319,7 @@ ALWAYS int post_put(struct vb_connection *k, const void *buf, size_t bytes, cons
 	k->last_address = remote->base + offset;
 	k->last_rkey = remote->rkey;
 	rc = post(k, &k->put_wr, VB_PUT, buf, bytes, region->lkey, inlined ? IBV_SEND_INLINE : 0,
-		  ends_batch(k));
+		  answered ? k->unsignalled >= k->slack : ends_batch(k));
 	r->done = &k->send_done;
 	r->number = inlined ? k->send_done : k->posted;
 	return rc;
@@ -324,12 +327,19 @@ ALWAYS int post_put(struct vb_connection *k, const void *buf, size_t bytes, cons
 
 static int put_inline(void *c, const void *buf, size_t n, void *region, void *remote, size_t at, void *r)
 {
-	return post_put(c, buf, n, region, remote, at, r, true);
+	return post_put(c, buf, n, region, remote, at, r, true, false);
+}
+
+/* The peer's own put tells that it has arrived: signalled as seldom as inline sends are. */
+static int put_inline_answered(void *c, const void *buf, size_t n, void *region, void *remote, size_t at,
+			       void *r)
+{
+	return post_put(c, buf, n, region, remote, at, r, true, true);
 }
 
 static int put_plain(void *c, const void *buf, size_t n, void *region, void *remote, size_t at, void *r)
 {
-	return post_put(c, buf, n, region, remote, at, r, false);
+	return post_put(c, buf, n, region, remote, at, r, false, false);
 }
 
 static int get(void *conn, void *buf, size_t bytes, void *region, void *remote, size_t offset, void *request)
@@ -390,6 +400,48 @@ FLUSHES(rc_events, false, true)
 FLUSHES(ring, true, false)
 FLUSHES(ring_events, true, true)
 
+/* ---- the target of a put */
+/* Nobody tells a processor that an adapter has written to memory. What else may happen is looked for seldom.
+ */
+static int watch_memory(void *conn, const struct xb_spot *at, uint64_t stamp)
+{
+	struct vb_connection *k = conn;
+
+	for (uint32_t spins = 1; !xb_watched(at, stamp); spins++) {
+		int rc = XB_OK;
+
+		if (UNLIKELY(spins % SPINS_PER_POLL == 0))
+			rc = progress(k, false);
+		if (UNLIKELY(spins % SPINS_PER_LOOK == 0) && rc == XB_OK)
+			rc = vb_check_events(k);
+		if (UNLIKELY(rc < 0))
+			return rc;
+		if (UNLIKELY(aborted(k)))
+			return XB_E_ABORTED;
+	}
+	return XB_OK;
+}
+
+/* With immediate there is a completion, behind the data. */
+ALWAYS int watch_completion(struct vb_connection *k, const bool events)
+{
+	const uint32_t number = ++k->watched;
+
+	return reached(k->immediates, number) ? XB_OK : wait_until(k, &k->immediates, number, true, events);
+}
+
+static int watch_immediate(void *c, const struct xb_spot *at, uint64_t stamp)
+{
+	(void)at, (void)stamp;
+	return watch_completion(c, false);
+}
+
+static int watch_immediate_events(void *c, const struct xb_spot *at, uint64_t stamp)
+{
+	(void)at, (void)stamp;
+	return watch_completion(c, true);
+}
+
 /* ---- choice */
 typedef int (*flush_fn)(void *conn);
 
@@ -445,10 +497,16 @@ const struct xb_hot *vb_prepare(void *conn, const struct xb_pattern *pattern, st
 	k->window = pattern->window;
 	k->data_bytes = pattern->size_bytes;
 	choose_messages(k, pattern);
-	hot->put = !one_sided				    ? xb_hot_unsupported_put
-		   : pattern->size_bytes <= k->inline_bytes ? put_inline
-							    : put_plain;
+	hot->put = !one_sided				   ? xb_hot_unsupported_put
+		   : pattern->size_bytes > k->inline_bytes ? put_plain
+		   : pattern->op == XB_OP_WRITE_POLL	   ? put_inline_answered
+							   : put_inline;
 	hot->get = one_sided ? get : xb_hot_unsupported_get;
 	hot->flush = one_sided ? choose_flush(k) : xb_hot_unsupported_flush;
+	hot->watch = !one_sided		      ? xb_hot_unsupported_watch
+		     : !k->ring		      ? watch_memory
+		     : k->context->set.events ? watch_immediate_events
+					      : watch_immediate;
+	k->immediates = k->watched = 0; /* those of the block before came in front of its last message */
 	return hot;
 }

@@ -155,8 +155,10 @@ int vb_ring_arrived(struct vb_connection *k, const struct ibv_wc *wc)
 	struct vb_ring *u = k->ring;
 	uint32_t slot = (uint32_t)wc->wr_id, index, got;
 
-	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) /* a put: its data are where they belong */
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) { /* a put: its data are where they belong */
+		k->immediates++;
 		return release(k, slot);
+	}
 	index = u->arrived++;
 	got = wc->byte_len - (uint32_t)u->header_bytes;
 	if ((int32_t)(k->recv_posted - index) > 0) {

@@ -67,7 +67,8 @@ int vb_settings_parse(const struct xb_setup *setup, struct vb_settings *s, struc
 	if (rc == XB_OK)
 		rc = word(setup, "cm", "0", "1", &s->cm, error);
 	if (rc == XB_OK)
-		rc = number(setup, "relaxed", 0, 1, setup->op != XB_OP_WRITE, &relaxed, error);
+		rc = number(setup, "relaxed", 0, 1, setup->op == XB_OP_SEND || setup->op == XB_OP_READ,
+			    &relaxed, error);
 	if (rc == XB_OK)
 		rc = number(setup, "rnr", 0, 7, 7, &rnr, error);
 	if (rc == XB_OK)
@@ -107,7 +108,9 @@ int vb_settings_parse(const struct xb_setup *setup, struct vb_settings *s, struc
 		return xb_fail(error, XB_E_UNSUPPORTED,
 			       "asked for --op %s on verbs with qp=ud; datagrams have no write and no read; "
 			       "use qp=rc",
-			       setup->op == XB_OP_WRITE ? "write" : "read");
+			       setup->op == XB_OP_READ	       ? "read"
+			       : setup->op == XB_OP_WRITE_POLL ? "write-poll"
+							       : "write");
 	if (ud && s->cm)
 		return xb_fail(
 			error, XB_E_UNSUPPORTED,
@@ -115,7 +118,14 @@ int vb_settings_parse(const struct xb_setup *setup, struct vb_settings *s, struc
 			"are not connected; leave out one of them");
 	if (s->cm && vb_settings_routed(setup, error) != XB_OK)
 		return XB_E_USAGE;
-	if (s->immediate && setup->op != XB_OP_WRITE)
+	if (setup->op == XB_OP_WRITE_POLL && !s->immediate && (s->events || s->relaxed))
+		return xb_fail(
+			error, XB_E_USAGE,
+			"asked for %s on verbs with --op write-poll; a target that polls its memory %s; "
+			"leave it out, or use write=imm, where it waits for a completion",
+			s->events ? "events=1" : "relaxed=1",
+			s->events ? "cannot sleep" : "must see the last byte last");
+	if (s->immediate && (setup->op == XB_OP_SEND || setup->op == XB_OP_READ))
 		return xb_fail(
 			error, XB_E_USAGE,
 			"asked for write=imm on verbs with --op %s; it is a way to write; use --op write",

@@ -150,6 +150,8 @@ struct vb_connection {
 	uint32_t unsignalled; /* since the last signalled one */
 	uint32_t batch, window; /* position in a window of operations whose completion is waited for */
 	uint32_t mask, slack, depth, inline_bytes;
+	uint32_t immediates,
+		watched; /* of this block: writes with immediate that came, and watches for them */
 	size_t data_bytes;
 	struct ibv_sge send_sge, recv_sge;
 	struct ibv_send_wr send_wr, put_wr, get_wr, mark_wr;
