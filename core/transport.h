@@ -8,8 +8,8 @@
  * Threads: all slots are called from one thread. Between blocks the worker sleeps and calls nothing, so a
  * backend must be quiet (no spinning, no progress needed) whenever no block runs.
  *
- * Order: probe alone; or open, register, address, connect*, export/import*, (prepare, hot ops, ...)*,
- * describe, close. All endpoints of a team call open and register in the same order, so these may be
+ * Order: probe alone; or open, memory, address, connect*, export/import*, (prepare, hot ops, ...)*,
+ * describe, close. All endpoints of a team call open and memory in the same order, so these may be
  * collective. After any failed cold call only close is called; close must be safe after a failed open
  * (context is zeroed before open). After a failed hot op the connection is dead: only explain and close
  * follow.
@@ -85,13 +85,6 @@ struct xb_pattern {
 };
 #define XB_AGREE_BYTES 64u /* size of the in-band control messages between the two sides of a block */
 
-/*
- * Hot operations. Matching is by order: on a connection the n-th send meets the peer's n-th recv, and both
- * name the same length. Zero bytes is legal. A request is reusable after wait/wait_all/test has completed it.
- * Requests of one call sequence lie `request_bytes` apart. No allocation, no logging, no branch on
- * configuration, no system call that the fabric does not need. buf lies within region. Unsupported slots
- * point at the xb_hot_unsupported_* stubs.
- */
 /* Where a target looks: 8 bytes at both ends of a message (any alignment; they may overlap), and which bits
  * of them are to be those of a stamp. */
 struct xb_spot {
@@ -99,6 +92,13 @@ struct xb_spot {
 	uint64_t head_mask, tail_mask;
 };
 
+/*
+ * Hot operations. Matching is by order: on a connection the n-th send meets the peer's n-th recv, and both
+ * name the same length. Zero bytes is legal. A request is reusable after wait/wait_all/test has completed it.
+ * Requests of one call sequence lie `request_bytes` apart. No allocation, no logging, no branch on
+ * configuration, no system call that the fabric does not need. buf lies within region. Unsupported slots
+ * point at the xb_hot_unsupported_* stubs.
+ */
 struct xb_hot {
 	int (*send)(void *conn, const void *buf, size_t bytes, void *region, void *request);
 	int (*send_sync)(void *conn, const void *buf, size_t bytes, void *region, void *request);

@@ -77,8 +77,8 @@ void xb_print_help(void *stdio_file)
 	      "  xportbench -H node1,node2 -t tcp,ucx:tcp,mpi:tcp\n"
 	      "  xportbench report run.json --format csv\n"
 	      "\nExit status: 0 complete, 1 a limit of accept is violated, 2 usage, 3 measured\n"
-	      "but not valid or not conclusive, 4 a transport could not be measured, 5 the\n"
-	      "result could not be written.\n"
+	      "but not valid or not conclusive, 4 a transport could not be measured or a host\n"
+	      "not be used, 5 the result could not be written, 128 + n ended by signal n.\n"
 	      "The manual page: xportbench man | man -l -\n",
 	      out);
 }

@@ -224,6 +224,11 @@ void xb_print_acceptance(struct xb_out *out, json_t *document)
 	snprintf(text, sizeof(text), "Acceptance by %.200s: %s", xb_text_of(a, "limits"),
 		 word_of(xb_text_of(a, "verdict")));
 	xb_put_wrapped(out, XB_BOLD, 0, text);
+	if (json_array_size(json_object_get(document, "hosts")) == 1) {
+		snprintf(text, sizeof(text), "  All endpoints were on %.60s: no network was judged.",
+			 xb_text_of(json_array_get(json_object_get(document, "hosts"), 0), "name"));
+		xb_put_wrapped(out, XB_DIM, 2, text);
+	}
 	json_array_foreach(rulings, i, entry) passed += !strcmp(xb_text_of(entry, "verdict"), "pass");
 	json_array_foreach(rulings, i, entry)
 	{
