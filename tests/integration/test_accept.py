@@ -80,6 +80,7 @@ def _():
     validate(result.document)
     assert result.document["acceptance"]["verdict"] == "pass" and verdicts(result.document) == ["pass"]
     assert result.document["acceptance"]["retests"] == 0
+    assert "no network was judged" in result.out, result.out
     assert [len(n["detour_pct"]) for n in result.document["noise"]] == [6, 6], "the noise budget wants a probe in each launch"
     assert result.document["stopped_by"] in ("verdict", "fixed"), result.document["stopped_by"]
     assert "Acceptance by" in result.out and "PASS" in result.out and "FAIL" not in result.out
