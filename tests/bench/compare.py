@@ -235,8 +235,13 @@ def npopenmpi(path):
 def osu(path, program, better):
     def once(options, size):
         windows = bw_windows(size) if program == "osu_bw" else iterations(size)
-        text = mpirun(options, path, [os.path.join(options.osu, program), "-m", f"{size}:{size}", "-i", str(windows),
-                                      "-x", str(max(2, windows // 10))])
+        rest = ["-i", str(windows), "-x", str(max(2, windows // 10))]
+        try:
+            text = mpirun(options, path, [os.path.join(options.osu, program), "-m", f"{size}:{size}", *rest])
+        except Failure as problem:
+            if "invalid option -- 'm'" not in str(problem):
+                raise
+            text = mpirun(options, path, [os.path.join(options.osu, program), *rest])  # an older release: all sizes
         return found(rf"^{size}\s+([0-9.]+)", text)
     return lambda options, size: best_of(TRIES, better, lambda: once(options, size))
 
