@@ -34,7 +34,7 @@ pair() {
 	status=$?
 	verified=$(grep -c ' verified$' "$log")
 	if [ "$NODE" = 1 ]; then
-		[ $status = 0 ] || not_ok "host 1: $name" "exit status $status"
+		check "host 1: $name" "exit status $status" [ $status = 0 ]
 	elif [ "$status" = 0 ] && [ "$verified" = "$count" ]; then
 		ok "$name"
 	else

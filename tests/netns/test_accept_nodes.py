@@ -157,7 +157,7 @@ def disturbed(name, what):
     process = start()
     try:
         # a guard, asleep, and the worker that it started
-        found = wait_until(lambda: len(hosts.workers(name)) > 1 and hosts.workers(name), 60, f"a worker on {name}")
+        found = wait_until(lambda: len(seen := hosts.workers(name)) > 1 and seen, 60, f"a worker on {name}")
         pid = found[-1][0]
         os.kill(pid, what)
     except BaseException:

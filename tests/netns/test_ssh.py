@@ -184,7 +184,8 @@ def _():
     try:
         wait_until(lambda: os.path.exists(path) and results(load(path)), 30, "a first launch")
         for _ in range(20):
-            pid = wait_until(lambda: hosts.workers("nodeB"), 20, "a worker on nodeB")[-1][0]
+            # a guard, asleep, and the worker that it started
+            pid = wait_until(lambda: len(found := hosts.workers("nodeB")) > 1 and found, 20, "a worker on nodeB")[-1][0]
             try:
                 os.kill(pid, signal.SIGSTOP)
                 break

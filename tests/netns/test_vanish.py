@@ -118,7 +118,7 @@ def _():
 def _():
     hosts.script("link", hosts.folder, hosts.net, "ctl0")
     path = f"{hosts.folder}/quiet.json"
-    process = hosts.start("-t", "tcp:sx0", "-H", "nodeA,nodeB", "-s", "64K", "-n", 3000, "-x", 10, "--launches", "1:1", "--time", 60, "--bind", "0,1",
+    process = hosts.start("-t", "tcp:sx0", "-H", "nodeA,nodeB", "-s", "64K", "-n", 20000, "-x", 10, "--launches", "1:1", "--time", 60, "--bind", "0,1",
                           "--ssh-command", hosts.ssh, "--control-interface", "ctl0", "-o", path)
     try:
         wait_until(lambda: hosts.workers("nodeB"), 20, "a worker on nodeB")
@@ -135,7 +135,7 @@ def _():
         run = finish(process, 60)
     assert run.status == 0, run
     document = load(path)
-    block_s = results(document)[0]["block_means"][0][0] * 2 * 3000 / 1e6
+    block_s = results(document)[0]["block_means"][0][0] * 2 * 20000 / 1e6
     print(f"# blocks of about {block_s:.2f} s; {longest:.2f} s without any control packet", flush=True)
     assert longest > min(0.7 * block_s, 4.5), (longest, block_s)  # after 5 s it looks whether the other side is there
 
