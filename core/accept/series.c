@@ -3,14 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "series.h"
+#include "../report/results.h"
 #include "../report/text.h"
 #include "../stats/stats.h"
 #include "../system/system.h"
-
-/* as in the evidence of a run */
-#define CARRIER_SHARE 0.5
-#define WHOLE_SHARE 0.9
-#define RAIL_SHARE 0.05
 
 static const char *const benches[] = {"pingpong", "bw", "bibw", "swap"}; /* order of enum xb_bench */
 
@@ -193,16 +189,16 @@ static double link_on(json_t *evidence, const char *host)
 	{
 		double rate = xb_number_of(entry, "link_bits_per_s") / 8e6,
 		       share = xb_number_of(entry, "share_of_payload");
-		if (strcmp(xb_text_of(entry, "host"), host) != 0 || !(share >= RAIL_SHARE))
+		if (strcmp(xb_text_of(entry, "host"), host) != 0 || !(share >= XB_RAIL_SHARE))
 			continue;
-		if (share >= WHOLE_SHARE) {
+		if (share >= XB_WHOLE_SHARE) {
 			slowest = rate > 0 ? slower(rate, slowest) : slowest;
 			continue;
 		}
 		rails += rate; /* not known, where one of them is not */
 		rails_share += share;
 	}
-	return rails_share >= CARRIER_SHARE && rails > 0 ? slower(rails, slowest) : slowest;
+	return rails_share >= XB_CARRIER_SHARE && rails > 0 ? slower(rails, slowest) : slowest;
 }
 
 double xb_link_MBps(json_t *document, const char *label)
@@ -240,7 +236,7 @@ static double share_on_host(json_t *transport, const char *host)
 		else if (xb_counter_is_device(xb_text_of(entry, "device"), device) && seen > share)
 			share = seen;
 	}
-	return elsewhere >= CARRIER_SHARE ? NAN : share;
+	return elsewhere >= XB_CARRIER_SHARE ? NAN : share;
 }
 
 static double noise_of_endpoint(json_t *document, uint32_t endpoint, size_t probe)

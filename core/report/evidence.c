@@ -8,11 +8,6 @@
 
 #define RATE_SLACK 1.02 /* nominal rates are met to 100 ppm; a median is not that exact */
 
-/* Of a host's payload: a device has seen it all but for rounding; less than the other is not worth counting.
- */
-#define WHOLE_SHARE 0.9
-#define RAIL_SHARE 0.05
-
 static uint64_t payload_of(const struct xb_transport_record *t, const char *host)
 {
 	uint64_t bytes = 0;
@@ -332,11 +327,11 @@ static struct carriers slowest_on(const struct xb_transport_record *t, const cha
 	for (size_t i = 0; i < t->evidence_count; i++) {
 		const struct xb_evidence *e = &t->evidence[i];
 		size_t used = strlen(rails.names);
-		if (e->device == NULL || strcmp(e->host, host) != 0 || share_of(t, e) < RAIL_SHARE)
+		if (e->device == NULL || strcmp(e->host, host) != 0 || share_of(t, e) < XB_RAIL_SHARE)
 			continue;
 		struct carriers alone = {"", (double)e->link_bits_per_s};
 		snprintf(alone.names, sizeof(alone.names), "%.64s", e->device);
-		if (share_of(t, e) >= WHOLE_SHARE) {
+		if (share_of(t, e) >= XB_WHOLE_SHARE) {
 			take_slower(&slowest, &alone);
 			continue;
 		}

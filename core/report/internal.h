@@ -126,7 +126,6 @@ int xb_pair_too_wide(const struct xb_results *r, const struct xb_cell *cell,
 int xb_cell_too_wide(const struct xb_results *r, size_t transport, enum xb_bench bench, size_t size_index);
 
 /* evidence.c */
-#define XB_CARRIER_SHARE 0.5 /* a device with this share of the payload carried it */
 #define XB_SHARED_MEMORY_SHARE 0.05 /* all devices together below this: none carried it */
 #define XB_EVIDENCE_MIN_BYTES 1000000u /* less payload than this proves nothing */
 #define XB_EVIDENCE_ROUND_BYTES 100000u /* nor does this little within one round */

@@ -56,6 +56,11 @@ void xb_results_transport_start_ms(struct xb_results *r, size_t transport, doubl
  * it once per block, device NULL). */
 void xb_results_evidence(struct xb_results *r, size_t transport, const char *host, const char *device,
 			 const char *kind, uint64_t tx_bytes, uint64_t rx_bytes, uint64_t payload_bytes);
+/* Of the payload of a host: a device carried it; has seen all of it but for rounding; has a part worth
+ * counting. */
+#define XB_CARRIER_SHARE 0.5
+#define XB_WHOLE_SHARE 0.9
+#define XB_RAIL_SHARE 0.05
 /* Payload that a packet has room for: the largest MTU of InfiniBand and RoCE. */
 #define XB_PACKET_BYTES UINT64_C(4096)
 /* What a device has counted that counts packets and no bytes (soft-RoCE); 0 and 0 are ignored. */
