@@ -7,6 +7,7 @@
 #include "team.h"
 #include "team_process.h"
 #include "../engine/block.h"
+#include "../report/text.h"
 
 #define CLOSE_MS 3000
 #define SILENCE_MS 3000
@@ -165,6 +166,48 @@ static int step(struct xb_team *team, uint32_t endpoint, int64_t *deadline, json
 	return 0;
 }
 
+/* Is this process of this machine stopped, by SIGSTOP or a debugger? */
+static int is_stopped(int pid)
+{
+	char path[64], state = 0;
+	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	FILE *f = fopen(path, "re");
+	while (f && fscanf(f, "State: %c", &state) != 1 && fscanf(f, "%*[^\n]\n") != EOF)
+		;
+	if (f)
+		fclose(f);
+	return state == 'T' || state == 't';
+}
+
+/* A worker that gave no answer: "worker 1 on n2 (process 4711)", and whether it is stopped, where that can be
+ * seen from here. Returns that. */
+static int silent_worker(const struct xb_team *team, uint32_t endpoint, char *text, size_t bytes)
+{
+	const struct xb_peer *peer = xb_team_peer(team, endpoint);
+	const struct xb_control *c = team->control;
+	int stopped = peer && (!c->hosts || c->here[endpoint]) && is_stopped(peer->pid);
+	snprintf(text, bytes, "worker %u%s%s (process %d%s)", endpoint, c->hosts ? " on " : "",
+		 c->hosts ? c->hosts[endpoint] : "", peer ? peer->pid : 0,
+		 stopped ? ", which is stopped" : "");
+	return stopped;
+}
+
+/* Nobody has failed, and not all have answered: one of those that have not, a stopped one if there is one. */
+static int no_answer(struct xb_team *team, const uint32_t *endpoints, size_t count, int timeout_ms,
+		     json_t **replies, struct xb_error *error)
+{
+	char name[160] = "";
+	int stopped = 0;
+	for (size_t i = 0; !stopped && i < count; i++) {
+		if (replies[i])
+			continue;
+		team->lost = (int)endpoints[i];
+		stopped = silent_worker(team, endpoints[i], name, sizeof name);
+	}
+	return xb_fail(error, XB_E_TIMEOUT, "hung: no answer from %s within %d s; ended", name,
+		       timeout_ms / 1000);
+}
+
 /* Sleeps until every listed endpoint has replied. replies[] must be NULL before. A reply with a negative
  * status ends the wait, after a moment for the others' replies. */
 int xb_team_await(struct xb_team *team, const uint32_t *endpoints, size_t count, int timeout_ms,
@@ -183,8 +226,8 @@ int xb_team_await(struct xb_team *team, const uint32_t *endpoints, size_t count,
 			int status = step(team, endpoints[i], &deadline, &replies[i], error);
 			if (failed)
 				deadline = before;
-			if (status < 0)
-				return failed ? failed : status;
+			if (status < 0) /* a death says more than the failure of its peer, a wait less */
+				return failed && status == XB_E_TIMEOUT ? 0 : status;
 			have += (size_t)status;
 			if (status == 1 && json_integer_value(json_object_get(replies[i], "status")) < 0 &&
 			    !failed) {
@@ -197,14 +240,8 @@ int xb_team_await(struct xb_team *team, const uint32_t *endpoints, size_t count,
 		if (hub->interrupted)
 			return xb_fail(error, XB_E_ABORTED, "interrupted");
 		int64_t left = deadline - xb_now_ms();
-		for (size_t i = 0; left <= 0 && !failed && i < count; i++)
-			if (!replies[i])
-				team->lost = (int)endpoints[i];
 		if (left <= 0)
-			return failed ? 0
-				      : xb_fail(error, XB_E_TIMEOUT,
-						"hung: no answer from a worker within %d s; ended",
-						timeout_ms / 1000);
+			return failed ? 0 : no_answer(team, endpoints, count, timeout_ms, replies, error);
 		xb_hub_poll(hub, (int)left);
 		if (hub->child_exited)
 			xb_team_reap(team);
@@ -232,6 +269,23 @@ int xb_team_judge(json_t **replies, size_t count, struct xb_error *error)
 		return 0;
 	const char *text = json_string_value(json_object_get(worst, "error"));
 	return xb_fail(error, worst_status, "%s", text ? text : xb_status_name(worst_status));
+}
+
+/* A worker that waited in vain blames the way to its peer; a peer that has said nothing at all is the
+ * likelier cause. */
+int xb_team_judge_pairs(const struct xb_team *team, const uint32_t *ends, json_t **replies, size_t count,
+			struct xb_error *error)
+{
+	char name[160];
+	int status = xb_team_judge(replies, count, error);
+	for (size_t i = 0; status == XB_E_TIMEOUT && i < count; i++) {
+		if (replies[i] || !replies[i ^ 1u])
+			continue;
+		silent_worker(team, ends[i], name, sizeof name);
+		xb_append(error->text, sizeof error->text, "; %s gave no answer at all", name);
+		break;
+	}
+	return status;
 }
 
 int xb_team_ask(struct xb_team *team, uint32_t endpoint, json_t *request, int timeout_ms, json_t **reply,

@@ -135,27 +135,33 @@ static void signal_all(const struct xb_team *team, int signal_number)
 			kill(team->processes[i].pid, signal_number);
 }
 
+/* The processes on this machine that may have made shared memory for this team: those that were started here,
+ * and ranks, known from their hello. To be asked while their connections are still known. */
+static int *own_pids(const struct xb_team *team, size_t *count)
+{
+	int *pids = calloc(team->endpoints + team->process_count, sizeof *pids);
+	json_t *own = xb_host_describe();
+
+	*count = 0;
+	for (size_t i = 0; pids && i < team->process_count; i++)
+		pids[(*count)++] = team->processes[i].started_pid;
+	for (uint32_t e = 0; pids && e < team->endpoints; e++) {
+		struct xb_peer *peer = xb_team_peer(team, e);
+		if (peer && xb_same_host(xb_team_host(team, e), own))
+			pids[(*count)++] = peer->pid;
+	}
+	json_decref(own);
+	return pids;
+}
+
 /* What workers left that were ended before they could clean up: files that they told us of, and what can be
  * known to be theirs. */
-static void remove_leftovers(const struct xb_team *team)
+static void remove_leftovers(const struct xb_team *team, const int *pids, size_t count)
 {
-	int *pids = calloc(2 * (team->endpoints + team->process_count), sizeof *pids);
-	json_t *own = xb_host_describe();
-	size_t count = 0;
-
 	for (size_t i = 0; i < json_array_size(team->artifacts); i++)
 		unlink(json_string_value(json_array_get(team->artifacts, i)));
-	for (size_t i = 0; pids && i < team->process_count; i++)
-		pids[count++] = team->processes[i].started_pid;
-	for (uint32_t e = 0; pids && e < team->endpoints; e++) {
-		struct xb_peer *peer = xb_hub_find(&team->control->hub, (int)team->index, (int)e);
-		if (peer && xb_same_host(xb_team_host(team, e), own))
-			pids[count++] = peer->pid;
-	}
 	if (pids)
 		xb_leftovers_remove_sysv(pids, count);
-	free(pids);
-	json_decref(own);
 	xb_leftovers_remove_files("/dev/shm", team->started_s, 0);
 }
 
@@ -194,6 +200,9 @@ static void signal_workers(const struct xb_team *team, int signal_number)
 
 void xb_team_stop_processes(struct xb_team *team, int asked_to_close)
 {
+	size_t pid_count;
+	int *pids = own_pids(team, &pid_count);
+
 	if (asked_to_close) {
 		close_inputs(team);
 		wait_until_gone(team, CLOSE_GRACE_MS);
@@ -217,5 +226,6 @@ void xb_team_stop_processes(struct xb_team *team, int asked_to_close)
 	for (size_t i = 0; i < team->process_count; i++)
 		close(team->processes[i].output_fd);
 	if (!orderly || !asked_to_close || team->died[0])
-		remove_leftovers(team);
+		remove_leftovers(team, pids, pid_count);
+	free(pids);
 }

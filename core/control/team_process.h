@@ -25,6 +25,10 @@ int xb_team_await(struct xb_team *team, const uint32_t *endpoints, size_t count,
 /* The most telling of the failures in the replies: an aborted or peer-gone side only follows from the
  * other's. 0 if there is none. */
 int xb_team_judge(json_t **replies, size_t count, struct xb_error *error);
+/* The same for pairs (ends and replies 2i and 2i + 1 belong together): says as well which worker gave no
+ * answer where its peer waited for it in vain. */
+int xb_team_judge_pairs(const struct xb_team *team, const uint32_t *ends, json_t **replies, size_t count,
+			struct xb_error *error);
 /* The request that this team was started with. */
 struct xb_launch_request xb_team_request(const struct xb_team *team);
 

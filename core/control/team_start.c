@@ -201,7 +201,7 @@ static int connect_pairs(struct xb_team *team, const struct xb_pair *pairs, size
 	if (!status)
 		status = xb_team_await(team, ends, 2 * count, OPEN_MS, replies, error);
 	if (!status)
-		status = xb_team_judge(replies, 2 * count, error);
+		status = xb_team_judge_pairs(team, ends, replies, 2 * count, error);
 	for (size_t i = 0; i < 2 * count; i++) {
 		if (!status)
 			status = take_connected(team, ends[i], replies[i], error);

@@ -4,7 +4,9 @@
 # xb-timeout: 900
 """Failure stays contained: killed, stopped and interrupted runs leave nothing behind, and a valid document."""
 import os
+import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -108,12 +110,51 @@ for name in ("ucx:posix", "ucx:sysv"):
             nothing_left(before, files)
         assert hit, "no worker was met"
 
+
+
+def start_with_signal(folder, function, number, endpoint, *arguments):
+    """A run in which the worker of that endpoint raises the signal where it calls the function."""
+    shim = os.path.join(folder, "signal_at.so")
+    if not os.path.exists(shim):
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "signal_at.c")
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-Wall", "-Werror", "-o", shim, source], check=True)
+    os.environ.update(LD_PRELOAD=shim, SIGNAL_AT=f"{function} {int(number)} {endpoint}")
+    try:
+        return start(*arguments)
+    finally:
+        del os.environ["LD_PRELOAD"], os.environ["SIGNAL_AT"]
+
+
+for name, endpoint in (("mpi:shm", 0), ("mpi:shm", 1), ("ucx:sysv", 1)):
+    @case(f"{name}: worker {endpoint} is killed between making a System V segment and marking it")
+    def _(name=name, endpoint=endpoint):
+        if not have_plugin(name.split(":")[0]):
+            raise Skip(f"{name} is not built")
+        before, files = shared_memory(), temporary_files()
+        with tempfile.TemporaryDirectory() as folder:
+            run = finish(start_with_signal(folder, "shmctl", signal.SIGKILL, endpoint, "-t", name, "-s", 8, "-n", 20), 60)
+            assert run.status not in (0, None) and "ended" in run.err, run
+        nothing_left(before, files)
+
+
+@case("a worker stopped while it connects is named, whether its peer gives up or waits for it")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = [("tcp", "accept4", 0)] + [("ucx:posix", "ucp_ep_create", 1)] * have_plugin("ucx")
+        runs = [(name, endpoint, start_with_signal(folder, function, signal.SIGSTOP, endpoint, "-t", name, "-s", 8))
+                for name, function, endpoint in wanted]
+        for name, endpoint, process in runs:
+            run = finish(process, 120)
+            named = re.search(rf"worker {endpoint} \(process \d+, which is stopped\)", run.err)
+            assert run.status not in (0, None) and named, (name, run)
+
+
 for name in ("tcp", "ucx:posix", "mpi:shm"):
     @case(f"SIGSTOP of a worker of {name} is found as a hang")
     def _(name=name):
         error, _ = killed(name, signal.SIGSTOP, 120)
         # it may also have been stopped while its launch was just starting
-        assert "hung" in error or "workers reported within" in error, error
+        assert any(words in error for words in ("hung", "workers reported within", "which is stopped")), error
 
 for name in ("tcp", "ofi:shm", "ucx:sysv", "mpi:tcp"):
     @case(f"Ctrl-C of the controller while {name} runs keeps the results")
