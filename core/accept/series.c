@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "series.h"
+#include "../report/carriers.h"
 #include "../report/results.h"
 #include "../report/text.h"
 #include "../stats/stats.h"
@@ -172,44 +173,31 @@ const char *xb_host_of_endpoint(json_t *document, uint32_t endpoint)
 	return NULL;
 }
 
-static double slower(double a, double b) /* NAN: not known */
+static void add_carriers(json_t *evidence, const char *host, struct xb_carriers *carriers)
 {
-	return isnan(a) || b < a ? b : a;
-}
-
-/* As the findings of a run have it: what all of the payload passed is a limit by itself, rails are one
- * together. */
-static double link_on(json_t *evidence, const char *host)
-{
-	double slowest = NAN, rails = 0, rails_share = 0;
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(evidence, i, entry)
-	{
-		double rate = xb_number_of(entry, "link_bits_per_s") / 8e6,
-		       share = xb_number_of(entry, "share_of_payload");
-		if (strcmp(xb_text_of(entry, "host"), host) != 0 || !(share >= XB_RAIL_SHARE))
-			continue;
-		if (share >= XB_WHOLE_SHARE) {
-			slowest = rate > 0 ? slower(rate, slowest) : slowest;
-			continue;
-		}
-		rails += rate; /* not known, where one of them is not */
-		rails_share += share;
-	}
-	return rails_share >= XB_CARRIER_SHARE && rails > 0 ? slower(rails, slowest) : slowest;
+	json_array_foreach(evidence, i, entry) if (strcmp(xb_text_of(entry, "host"), host) == 0)
+		xb_carriers_add(carriers, xb_text_of(entry, "device"),
+				xb_number_of(entry, "share_of_payload"),
+				xb_number_of(entry, "link_bits_per_s"));
 }
 
 double xb_link_MBps(json_t *document, const char *label)
 {
 	json_t *evidence = json_object_get(xb_transport_of(document, label), "evidence"), *entry;
-	double slowest = NAN;
+	struct xb_link slowest = {"", 0};
 	size_t i;
 
-	json_array_foreach(evidence, i, entry) slowest =
-		slower(slowest, link_on(evidence, xb_text_of(entry, "host")));
-	return slowest;
+	json_array_foreach(evidence, i, entry)
+	{
+		struct xb_carriers carriers = {0};
+		add_carriers(evidence, xb_text_of(entry, "host"), &carriers);
+		struct xb_link link = xb_carriers_slowest(&carriers);
+		xb_link_take_slower(&slowest, &link);
+	}
+	return slowest.bits_per_s > 0 ? slowest.bits_per_s / 8e6 : NAN;
 }
 
 /*

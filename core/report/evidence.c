@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "carriers.h"
 #include "internal.h"
 
 #define RATE_SLACK 1.02 /* nominal rates are met to 100 ppm; a median is not that exact */
@@ -302,63 +303,31 @@ static void judge_transport(struct xb_results *r, size_t index)
 	}
 }
 
-struct carriers { /* what carried the payload on a host, and what it can carry; 0 bit/s: not known */
-	char names[160];
-	double bits_per_s;
-};
-
-static void take_slower(struct carriers *slowest, const struct carriers *one)
+static struct xb_link slowest_on(const struct xb_transport_record *t, const char *host)
 {
-	if (one->bits_per_s > 0 && (slowest->bits_per_s == 0 || one->bits_per_s < slowest->bits_per_s))
-		*slowest = *one;
-}
-
-/*
- * What carried the payload where that can carry the least. A device that all of it passed is a limit by
- * itself (a bond, and the adapter below a bridge); those that have parts of it are rails, and a limit
- * together.
- */
-static struct carriers slowest_on(const struct xb_transport_record *t, const char *host)
-{
-	struct carriers slowest = {"", 0}, rails = {"", 0};
-	double rails_share = 0;
-	int unknown = 0;
+	struct xb_carriers carriers = {0};
 
 	for (size_t i = 0; i < t->evidence_count; i++) {
 		const struct xb_evidence *e = &t->evidence[i];
-		size_t used = strlen(rails.names);
-		if (e->device == NULL || strcmp(e->host, host) != 0 || share_of(t, e) < XB_RAIL_SHARE)
-			continue;
-		struct carriers alone = {"", (double)e->link_bits_per_s};
-		snprintf(alone.names, sizeof(alone.names), "%.64s", e->device);
-		if (share_of(t, e) >= XB_WHOLE_SHARE) {
-			take_slower(&slowest, &alone);
-			continue;
-		}
-		unknown |= e->link_bits_per_s == 0;
-		rails_share += share_of(t, e);
-		rails.bits_per_s += (double)e->link_bits_per_s;
-		snprintf(rails.names + used, sizeof(rails.names) - used, "%s%s", used ? " and " : "",
-			 alone.names);
+		if (e->device != NULL && strcmp(e->host, host) == 0)
+			xb_carriers_add(&carriers, e->device, share_of(t, e), (double)e->link_bits_per_s);
 	}
-	if (rails_share >= XB_CARRIER_SHARE && !unknown)
-		take_slower(&slowest, &rails);
-	return slowest;
+	return xb_carriers_slowest(&carriers);
 }
 
-static struct carriers slowest_carriers(const struct xb_transport_record *t)
+static struct xb_link slowest_carriers(const struct xb_transport_record *t)
 {
-	struct carriers slowest = {"", 0};
+	struct xb_link slowest = {"", 0};
 	for (size_t i = 0; i < t->evidence_count; i++) {
-		const struct carriers c = slowest_on(t, t->evidence[i].host);
-		take_slower(&slowest, &c);
+		const struct xb_link c = slowest_on(t, t->evidence[i].host);
+		xb_link_take_slower(&slowest, &c);
 	}
 	return slowest;
 }
 
 /* More bits in one direction than the link takes: the payload did not go that way, or the time is wrong. */
-static void judge_rate(struct xb_results *r, const char *label, const struct carriers *link,
-		       double bits_per_s, const char *bench, size_t size)
+static void judge_rate(struct xb_results *r, const char *label, const struct xb_link *link, double bits_per_s,
+		       const char *bench, size_t size)
 {
 	char text[400];
 	if (bits_per_s <= RATE_SLACK * link->bits_per_s)
@@ -368,7 +337,7 @@ static void judge_rate(struct xb_results *r, const char *label, const struct car
 	xb_results_finding(r, "invalid", "exceeds-link-rate", label, bench, size, text);
 }
 
-static void judge_rates(struct xb_results *r, size_t index, const struct carriers *link, enum xb_bench bench)
+static void judge_rates(struct xb_results *r, size_t index, const struct xb_link *link, enum xb_bench bench)
 {
 	for (size_t s = 0; s < r->config->size_count; s++) {
 		struct xb_headline h;
@@ -381,7 +350,7 @@ static void judge_rates(struct xb_results *r, size_t index, const struct carrier
 	}
 }
 
-static void judge_swap_rates(struct xb_results *r, size_t index, const struct carriers *link)
+static void judge_swap_rates(struct xb_results *r, size_t index, const struct xb_link *link)
 {
 	const struct xb_swap_config *c = &r->config->swap;
 	for (size_t v = 0; v < c->variant_count; v++)
@@ -402,7 +371,7 @@ void xb_evidence_findings(struct xb_results *r)
 {
 	for (size_t t = 0; t < r->config->transport_count; t++) {
 		judge_transport(r, t);
-		const struct carriers link = slowest_carriers(&r->transports[t]);
+		const struct xb_link link = slowest_carriers(&r->transports[t]);
 		if (link.bits_per_s == 0)
 			continue;
 		for (size_t b = 0; b < r->config->bench_count; b++)
