@@ -201,27 +201,27 @@ double xb_link_MBps(json_t *document, const char *label)
 }
 
 /*
- * Of the payload that left this host, on the device of the transport; NAN when nothing is known of it.
- * Without such a device (shared memory, several rails, an MPI that does not tell) it is none where no other
- * carried it.
+ * Of the payload that left this host, on the device that the transport's endpoints there said they use; NAN
+ * when nothing is known of it. Where they named none (shared memory, several rails, an MPI that does not
+ * tell) it is none where no device carried it.
  */
 static double share_on_host(json_t *transport, const char *host)
 {
-	const char *device = xb_text_of(transport, "device");
 	double share = NAN, elsewhere = 0;
 	json_t *entry;
 	size_t i;
 
 	json_array_foreach(json_object_get(transport, "evidence"), i, entry)
 	{
+		json_t *own = json_object_get(entry, "own");
 		double seen = xb_number_of(entry, "share_of_payload");
 		if (!host || strcmp(xb_text_of(entry, "host"), host) != 0 || !isfinite(seen))
 			continue;
 		if (!isfinite(share))
 			share = 0; /* there are counters, and they can only add to it */
-		if (!*device)
+		if (!json_is_boolean(own))
 			elsewhere = seen > elsewhere ? seen : elsewhere;
-		else if (xb_counter_is_device(xb_text_of(entry, "device"), device) && seen > share)
+		else if (json_is_true(own) && seen > share)
 			share = seen;
 	}
 	return elsewhere >= XB_CARRIER_SHARE ? NAN : share;

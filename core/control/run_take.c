@@ -62,6 +62,11 @@ static void check_path(struct xb_run *run, struct xb_team *team, json_t *d, cons
 	finding(run, "invalid", "wrong-path", label, text);
 }
 
+static const char *host_name(const struct xb_team *team, uint32_t endpoint)
+{
+	return text_of(xb_team_host(team, endpoint), "name");
+}
+
 static void take_description(struct xb_run *run, struct xb_team *team)
 {
 	json_t *d = team->description;
@@ -180,6 +185,10 @@ static void take_first_block(struct xb_run *run, struct xb_team *team, struct xb
 		team->description = json_incref(here);
 		take_description(run, team);
 	}
+	xb_results_own_device(run->control.results, team->index, host_name(team, pair.first),
+			      text_of(here, "device"));
+	xb_results_own_device(run->control.results, team->index, host_name(team, pair.second),
+			      text_of(there, "device"));
 	if (here)
 		check_path(run, team, here, team->spec->label);
 	if (there)

@@ -73,6 +73,7 @@ static const struct field timer_fields[] = {{"source", TEXT, OR_NULL, NULL, NULL
 static const struct field evidence_fields[] = {{"host", TEXT, OR_NULL, NULL, NULL, 0},
 					       {"device", TEXT, OR_NULL, NULL, NULL, 0},
 					       {"kind", TEXT, OR_NULL, NULL, NULL, 0},
+					       {"own", TRUTH, OPTIONAL | OR_NULL, NULL, NULL, 0},
 					       {"tx_bytes", COUNT, 0, NULL, NULL, 0},
 					       {"rx_bytes", COUNT, 0, NULL, NULL, 0},
 					       {"tx_packets", COUNT, OPTIONAL, NULL, NULL, 0},

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "carriers.h"
 #include "internal.h"
+#include "../system/system.h"
 
 #define RATE_SLACK 1.02 /* nominal rates are met to 100 ppm; a median is not that exact */
 
@@ -56,6 +57,20 @@ static int carries(const struct xb_transport_record *t, const struct xb_evidence
 	return rounds > 0 ? 2 * e->carried_rounds >= rounds : share_of(t, e) >= XB_CARRIER_SHARE;
 }
 
+/* The device that the endpoints on this host said they use: one that was counted as `counted`, or (NULL) any.
+ * NULL: none. */
+static const char *own_device(const struct xb_transport_record *t, const char *host, const char *counted)
+{
+	for (size_t i = 0; i < t->own_count; i++)
+		if (strcmp(t->own[i].host, host) == 0 &&
+		    (counted == NULL || xb_counter_is_device(counted, t->own[i].device)))
+			return t->own[i].device;
+	if (t->own_count == 0 && t->device != NULL && t->device[0] != '\0' &&
+	    (counted == NULL || xb_counter_is_device(counted, t->device)))
+		return t->device;
+	return NULL;
+}
+
 json_t *xb_evidence_json(const struct xb_transport_record *t)
 {
 	json_t *list = json_array();
@@ -64,14 +79,16 @@ json_t *xb_evidence_json(const struct xb_transport_record *t)
 		if (e->device == NULL)
 			continue;
 		int packets = e->tx_packets + e->rx_packets > 0;
-		json_t *entry =
-			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host", xb_json_text(e->host),
-				  "device", xb_json_text(e->device), "kind", xb_json_text(e->kind),
-				  "tx_bytes", xb_json_count(e->tx_bytes), "rx_bytes",
-				  xb_json_count(e->rx_bytes), "share_of_payload",
-				  xb_json_number(payload_of(t, e->host) && !packets ? share_of(t, e) : NAN),
-				  "link_bits_per_s",
-				  e->link_bits_per_s ? xb_json_count(e->link_bits_per_s) : json_null());
+		json_t *entry = json_pack(
+			"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host", xb_json_text(e->host), "device",
+			xb_json_text(e->device), "kind", xb_json_text(e->kind), "own",
+			own_device(t, e->host, NULL) ? json_boolean(own_device(t, e->host, e->device) != NULL)
+						     : json_null(),
+			"tx_bytes", xb_json_count(e->tx_bytes), "rx_bytes", xb_json_count(e->rx_bytes),
+			"share_of_payload",
+			xb_json_number(payload_of(t, e->host) && !packets ? share_of(t, e) : NAN),
+			"link_bits_per_s",
+			e->link_bits_per_s ? xb_json_count(e->link_bits_per_s) : json_null());
 		if (packets) {
 			json_object_set_new(entry, "tx_packets", xb_json_count(e->tx_packets));
 			json_object_set_new(entry, "rx_packets", xb_json_count(e->rx_packets));
@@ -198,32 +215,6 @@ static int names_only_shared_memory(const char *text)
 	return found.shared > 0 && found.shared + found.self == found.all;
 }
 
-/* "mlx5_0" and "mlx5_0/1" and "mlx5_0:1" are the same device. */
-static int same_device(const char *asked, const char *counted)
-{
-	size_t n = strcspn(asked, "/:");
-	return strcspn(counted, "/:") == n && strncmp(asked, counted, n) == 0;
-}
-
-static double device_share(const struct xb_transport_record *t, const char *device)
-{
-	double best = 0.0;
-	for (size_t i = 0; i < t->evidence_count; i++)
-		if (t->evidence[i].device != NULL && same_device(device, t->evidence[i].device) &&
-		    share_of(t, &t->evidence[i]) > best)
-			best = share_of(t, &t->evidence[i]);
-	return best;
-}
-
-static int device_carries(const struct xb_transport_record *t, const char *device)
-{
-	for (size_t i = 0; i < t->evidence_count; i++)
-		if (t->evidence[i].device != NULL && same_device(device, t->evidence[i].device) &&
-		    carries(t, &t->evidence[i]))
-			return 1;
-	return 0;
-}
-
 /* Is this device one of several that the transport itself says it uses ("tcp/eth0 tcp/eth1": two rails)? */
 static int resolved_names(const struct xb_transport_record *t, const char *device)
 {
@@ -237,6 +228,46 @@ static int resolved_names(const struct xb_transport_record *t, const char *devic
 		p += n;
 	}
 	return 0;
+}
+
+static double own_share(const struct xb_transport_record *t, const char *host)
+{
+	double best = 0.0;
+	for (size_t i = 0; i < t->evidence_count; i++) {
+		const struct xb_evidence *e = &t->evidence[i];
+		if (e->device != NULL && strcmp(e->host, host) == 0 &&
+		    own_device(t, host, e->device) != NULL && share_of(t, e) > best)
+			best = share_of(t, e);
+	}
+	return best;
+}
+
+static int own_carries(const struct xb_transport_record *t, const char *host)
+{
+	for (size_t i = 0; i < t->evidence_count; i++) {
+		const struct xb_evidence *e = &t->evidence[i];
+		if (e->device != NULL && strcmp(e->host, host) == 0 &&
+		    own_device(t, host, e->device) != NULL && carries(t, e))
+			return 1;
+	}
+	return 0;
+}
+
+/* A device that carried the payload on a host where the transport's own did not; the one with most of it,
+ * NULL if there is none. */
+static const struct xb_evidence *find_stray(const struct xb_transport_record *t)
+{
+	const struct xb_evidence *stray = NULL;
+	for (size_t i = 0; i < t->evidence_count; i++) {
+		const struct xb_evidence *e = &t->evidence[i];
+		if (e->device == NULL || payload_of(t, e->host) == 0 || !carries(t, e) ||
+		    own_device(t, e->host, NULL) == NULL || own_carries(t, e->host) ||
+		    resolved_names(t, e->device))
+			continue;
+		if (stray == NULL || share_of(t, e) > share_of(t, stray))
+			stray = e;
+	}
+	return stray;
 }
 
 /* Were the ends meant to be on different hosts? */
@@ -253,7 +284,8 @@ static void judge_transport(struct xb_results *r, size_t index)
 	const struct xb_transport_record *t = &r->transports[index];
 	const char *label = r->config->transports[index].label, *path = r->config->transports[index].path;
 	struct verdict v = judge(t);
-	char text[512];
+	const struct xb_evidence *stray = find_stray(t);
+	char text[700];
 	int device_known = t->device != NULL && t->device[0] != '\0';
 	if (t->layer == XB_LAYER_TRUTH || !v.enough)
 		return;
@@ -281,13 +313,12 @@ static void judge_transport(struct xb_results *r, size_t index)
 				   : asked_network ? "warning"
 						   : "info",
 				   "shared-memory", label, NULL, XB_NO_SIZE, text);
-	} else if (v.carried && device_known && !device_carries(t, t->device) &&
-		   !resolved_names(t, v.largest->device)) {
+	} else if (stray != NULL) {
 		snprintf(text, sizeof(text),
-			 "%.100s should use %.100s, but %.100s carried %.0f %% of its payload and %.100s "
-			 "%.0f %%",
-			 label, t->device, v.largest->device, 100.0 * share_of(t, v.largest), t->device,
-			 100.0 * device_share(t, t->device));
+			 "%.100s should use %.100s, but %.100s carried %.0f %% of its payload on %.100s and "
+			 "%.100s %.0f %%",
+			 label, own_device(t, stray->host, NULL), stray->device, 100.0 * share_of(t, stray),
+			 stray->host, own_device(t, stray->host, NULL), 100.0 * own_share(t, stray->host));
 		xb_results_finding(r, "invalid", "wrong-device", label, NULL, XB_NO_SIZE, text);
 	} else if (v.carried && names_only_shared_memory(path)) {
 		snprintf(text, sizeof(text),

@@ -37,6 +37,10 @@ struct xb_evidence {
 	uint64_t carried_rounds; /* of those, in how many this device carried the payload; NULL: any did */
 };
 
+struct xb_own_device { /* that endpoints on this host said they use */
+	char *host, *device;
+};
+
 struct xb_transport_record {
 	char *status, *error, *resolved, *library, *version, *device, *launcher;
 	enum xb_layer layer;
@@ -44,6 +48,8 @@ struct xb_transport_record {
 	size_t start_count;
 	struct xb_evidence *evidence;
 	size_t evidence_count;
+	struct xb_own_device *own;
+	size_t own_count;
 };
 
 struct xb_results {

@@ -81,6 +81,11 @@ static void free_transport(struct xb_transport_record *t)
 		free(t->evidence[e].device);
 		free(t->evidence[e].kind);
 	}
+	for (size_t i = 0; i < t->own_count; i++) {
+		free(t->own[i].host);
+		free(t->own[i].device);
+	}
+	free(t->own);
 	free(t->evidence);
 	free(t->start_ms);
 	free(t->status);
@@ -335,6 +340,31 @@ void xb_results_link_rate(struct xb_results *r, size_t transport, const char *ho
 		e = evidence_of(r, transport, host, device);
 	if (e != NULL)
 		e->link_bits_per_s = bits_per_s;
+}
+
+void xb_results_own_device(struct xb_results *r, size_t transport, const char *host, const char *device)
+{
+	if (r == NULL || transport >= r->config->transport_count || host == NULL || device == NULL ||
+	    device[0] == '\0')
+		return;
+	struct xb_transport_record *t = &r->transports[transport];
+	for (size_t i = 0; i < t->own_count; i++)
+		if (strcmp(t->own[i].host, host) == 0 && strcmp(t->own[i].device, device) == 0)
+			return;
+	struct xb_own_device *grown = realloc(t->own, (t->own_count + 1u) * sizeof(*grown));
+	if (grown == NULL) {
+		r->lost_records++;
+		return;
+	}
+	t->own = grown;
+	struct xb_own_device own = {copy(host), copy(device)};
+	if (own.host == NULL || own.device == NULL) {
+		free(own.host);
+		free(own.device);
+		r->lost_records++;
+		return;
+	}
+	t->own[t->own_count++] = own;
 }
 
 struct xb_cell *xb_results_cell(const struct xb_results *r, size_t transport, enum xb_bench bench,

@@ -47,6 +47,9 @@ void xb_results_transport_status(struct xb_results *r, size_t transport, const c
 void xb_results_transport_description(struct xb_results *r, size_t transport, const char *resolved,
 				      const char *library, const char *version, const char *device,
 				      enum xb_layer layer);
+/* The device that an endpoint on this host said it uses, "eth0" or "mlx5_0:1"; another host may have another.
+ * "": it does not say. Where none is told at all, that of the description counts for every host. */
+void xb_results_own_device(struct xb_results *r, size_t transport, const char *host, const char *device);
 /* What started it: "local", "ssh", ... */
 void xb_results_transport_launcher(struct xb_results *r, size_t transport, const char *launcher);
 /* Of one launch. */

@@ -565,6 +565,52 @@ static void a_device_with_part_of_the_payload_proves_no_path(void **state)
 	fixture_end(&f);
 }
 
+/* The document's word on a device of the second host, and whether the run is said to be on the wrong one. */
+static int own_and_wrong(const char *here, const char *there, const char *counted, int *wrong)
+{
+	struct xb_results *r = fixture_begin(&f, "-t verbs -s 8");
+	json_t *entry, *own = NULL;
+	size_t i;
+
+	xb_results_transport_description(r, 0, "RC", "libibverbs", "1", here, XB_LAYER_FABRIC);
+	xb_results_own_device(r, 0, "node1", here);
+	xb_results_own_device(r, 0, "node2", there);
+	xb_results_evidence(r, 0, "node1", NULL, NULL, 0, 0, 10000000);
+	xb_results_evidence(r, 0, "node1", "eth0", "netdev", 11000000, 0, 0);
+	xb_results_evidence(r, 0, "node2", NULL, NULL, 0, 0, 10000000);
+	xb_results_evidence(r, 0, "node2", counted, "rdma", 11000000, 0, 0);
+	xb_results_conclude(r);
+	json_t *d = xb_results_document(r);
+	json_array_foreach(json_object_get(json_array_get(json_object_get(d, "transports"), 0), "evidence"),
+			   i, entry) if (!strcmp(member_text(entry, "host"), "node2")) own =
+		json_object_get(entry, "own");
+	int found = json_is_null(own) ? -1 : json_is_true(own);
+	*wrong = find_finding(d, "wrong-device", NULL) != NULL;
+	json_decref(d);
+	fixture_end(&f);
+	return found;
+}
+
+static void the_device_of_each_host_is_what_it_says_itself(void **state)
+{
+	static const struct {
+		const char *there, *counted;
+		int own, wrong;
+	} cases[] = {
+		{"eth0", "eth0", 1, 0},		 {"enp94s0", "enp94s0", 1, 0},
+		{"enp94s0", "eth0", 0, 1}, /* right on the first host only */
+		{"hfi1_0", "hfi1_0/1", 1, 0},	 {"mlx5_0/1", "mlx5_0/1", 1, 0},
+		{"mlx5_0:1", "mlx5_0/1", 1, 0},	 {"mlx5_0:1", "mlx5_0/2", 0, 1},
+		{"mlx5_1:1", "mlx5_10/1", 0, 1}, {"", "eth1", -1, 0},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int wrong, own = own_and_wrong("eth0", cases[i].there, cases[i].counted, &wrong);
+		if (own != cases[i].own || wrong != cases[i].wrong)
+			fail_msg("case %zu: own %d, wrong %d", i, own, wrong);
+	}
+}
+
 static void a_bandwidth_above_the_link_rate_cannot_be(void **state)
 {
 	(void)state;
@@ -785,6 +831,7 @@ int main(void)
 		cmocka_unit_test(the_path_taken_is_held_against_the_path_asked_for),
 		cmocka_unit_test(little_payload_proves_nothing),
 		cmocka_unit_test(a_device_with_part_of_the_payload_proves_no_path),
+		cmocka_unit_test(the_device_of_each_host_is_what_it_says_itself),
 		cmocka_unit_test(a_bandwidth_above_the_link_rate_cannot_be),
 		cmocka_unit_test(rails_are_a_limit_together),
 		cmocka_unit_test(a_timer_that_drifts_is_a_finding),
