@@ -62,11 +62,6 @@ static void check_path(struct xb_run *run, struct xb_team *team, json_t *d, cons
 	finding(run, "invalid", "wrong-path", label, text);
 }
 
-static const char *host_name(const struct xb_team *team, uint32_t endpoint)
-{
-	return text_of(xb_team_host(team, endpoint), "name");
-}
-
 static void take_description(struct xb_run *run, struct xb_team *team)
 {
 	json_t *d = team->description;
@@ -174,6 +169,13 @@ static double imposed(json_t *reply)
 		       : NAN;
 }
 
+static void take_own_device(struct xb_run *run, const struct xb_team *team, uint32_t endpoint, json_t *d)
+{
+	xb_results_own_device(run->control.results, team->index,
+			      text_of(xb_team_host(team, endpoint), "name"), text_of(d, "device"),
+			      !json_is_false(json_object_get(d, "counted")));
+}
+
 /* After the first block of a pair its ends say what the data really used. */
 static void take_first_block(struct xb_run *run, struct xb_team *team, struct xb_pair pair, json_t *initiator,
 			     json_t *responder)
@@ -185,10 +187,8 @@ static void take_first_block(struct xb_run *run, struct xb_team *team, struct xb
 		team->description = json_incref(here);
 		take_description(run, team);
 	}
-	xb_results_own_device(run->control.results, team->index, host_name(team, pair.first),
-			      text_of(here, "device"));
-	xb_results_own_device(run->control.results, team->index, host_name(team, pair.second),
-			      text_of(there, "device"));
+	take_own_device(run, team, pair.first, here);
+	take_own_device(run, team, pair.second, there);
 	if (here)
 		check_path(run, team, here, team->spec->label);
 	if (there)

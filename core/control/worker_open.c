@@ -315,8 +315,11 @@ void xb_worker_describe(struct xb_worker *w, struct xb_worker_link *link, json_t
 			  d.version, "resolved", d.resolved, "device", d.device, "caps", (json_int_t)d.caps,
 			  "max_message_bytes", (json_int_t)d.max_message_bytes, "eager_bytes",
 			  (json_int_t)d.eager_bytes, "path_ok", d.path_ok, "note", d.note);
-	if (*d.device)
+	if (*d.device) {
 		add_place(w, description, d.device);
+		json_object_set_new(description, "counted",
+				    json_boolean(w->counters && xb_counters_know(w->counters, d.device)));
+	}
 	json_object_set_new(reply, "description", description);
 }
 

@@ -98,88 +98,6 @@ json_t *xb_evidence_json(const struct xb_transport_record *t)
 	return list;
 }
 
-struct verdict {
-	uint64_t payload_bytes;
-	double total_share; /* of all devices on all hosts */
-	const struct xb_evidence *largest; /* device with the largest share, or NULL */
-	int carried; /* largest is a carrier */
-	int shared_memory; /* enough payload, and no device saw it */
-	int enough;
-};
-
-static struct verdict judge(const struct xb_transport_record *t)
-{
-	struct verdict v = {.payload_bytes = payload_of(t, NULL)};
-	double tx_bytes = 0.0, largest = -1.0;
-	for (size_t i = 0; i < t->evidence_count; i++) {
-		const struct xb_evidence *e = &t->evidence[i];
-		if (e->device == NULL)
-			continue;
-		tx_bytes += sent_by(t, e);
-		/* a device that carries comes before one that only had other traffic */
-		double rank = share_of(t, e) + (carries(t, e) ? 1e9 : 0.0);
-		if (rank > largest) {
-			largest = rank;
-			v.largest = e;
-		}
-	}
-	uint64_t any, rounds = rounds_of(t, NULL, &any);
-	int silent = rounds > 0 ? 2 * any < rounds : 1;
-	v.total_share = v.payload_bytes ? tx_bytes / (double)v.payload_bytes : 0.0;
-	v.enough = v.payload_bytes >= XB_EVIDENCE_MIN_BYTES;
-	v.carried = v.largest != NULL && v.payload_bytes > 0 && carries(t, v.largest);
-	if (rounds == 0)
-		silent = v.total_share < XB_SHARED_MEMORY_SHARE;
-	v.shared_memory = v.enough && silent && t->layer != XB_LAYER_TRUTH;
-	return v;
-}
-
-/* Names of the devices that carried at least half of their host's payload, each once. */
-static json_t *carriers(const struct xb_transport_record *t)
-{
-	json_t *names = json_array();
-	for (size_t i = 0; i < t->evidence_count; i++) {
-		const struct xb_evidence *e = &t->evidence[i];
-		if (e->device == NULL || !carries(t, e))
-			continue;
-		size_t k;
-		json_t *name, *device = xb_json_text(e->device);
-		json_array_foreach(names, k, name) if (json_equal(name, device)) break;
-		if (k == json_array_size(names))
-			json_array_append(names, device);
-		json_decref(device);
-	}
-	return names;
-}
-
-json_t *xb_carried_json(const struct xb_transport_record *t)
-{
-	struct verdict v = judge(t);
-	char text[256];
-	if (t->layer == XB_LAYER_TRUTH)
-		snprintf(text, sizeof(text), "a truth transport: there is no payload to carry");
-	else if (v.payload_bytes == 0)
-		snprintf(text, sizeof(text), "no payload was counted");
-	else if (v.shared_memory)
-		snprintf(text, sizeof(text), "no device carried it: shared memory");
-	else if (v.carried && v.largest->tx_packets)
-		snprintf(text, sizeof(text), "%.100s carried it: %llu packets", v.largest->device,
-			 (unsigned long long)v.largest->tx_packets);
-	else if (v.carried && share_of(t, v.largest) > 1.995)
-		snprintf(text, sizeof(text), "%.100s carried it: %.0f times the payload, headers included",
-			 v.largest->device, share_of(t, v.largest));
-	else if (v.carried)
-		snprintf(text, sizeof(text), "%.100s carried %.0f %% of the payload", v.largest->device,
-			 100.0 * share_of(t, v.largest));
-	else if (!v.enough)
-		snprintf(text, sizeof(text), "too little payload to tell");
-	else if (v.largest != NULL)
-		snprintf(text, sizeof(text), "no device carried half of it; %.100s carried %.0f %%",
-			 v.largest->device, 100.0 * share_of(t, v.largest));
-	return json_pack("{s:o, s:b, s:o, s:o}", "devices", carriers(t), "shared_memory", v.shared_memory,
-			 "payload_bytes", xb_json_count(v.payload_bytes), "text", xb_json_text(text));
-}
-
 struct words {
 	size_t shared, self, all;
 };
@@ -230,27 +148,116 @@ static int resolved_names(const struct xb_transport_record *t, const char *devic
 	return 0;
 }
 
-static double own_share(const struct xb_transport_record *t, const char *host)
+struct verdict {
+	uint64_t payload_bytes;
+	double total_share; /* of all devices on all hosts */
+	const struct xb_evidence *largest; /* device with the largest share, or NULL */
+	int carried; /* largest is a carrier */
+	int shared_memory; /* enough payload, and no device saw it */
+	int enough;
+	const char *uncounted; /* the transport's own device on a host where nothing counts it, or NULL */
+};
+
+/* Counters of the transport's own device on this host: of several the one that carried most; NULL if there
+ * are none. */
+static const struct xb_evidence *own_counters(const struct xb_transport_record *t, const char *host)
 {
-	double best = 0.0;
+	const struct xb_evidence *best = NULL;
 	for (size_t i = 0; i < t->evidence_count; i++) {
 		const struct xb_evidence *e = &t->evidence[i];
-		if (e->device != NULL && strcmp(e->host, host) == 0 &&
-		    own_device(t, host, e->device) != NULL && share_of(t, e) > best)
-			best = share_of(t, e);
+		if (e->device == NULL || strcmp(e->host, host) != 0 || own_device(t, host, e->device) == NULL)
+			continue;
+		if (best == NULL || carries(t, e) > carries(t, best) ||
+		    (carries(t, e) == carries(t, best) && share_of(t, e) > share_of(t, best)))
+			best = e;
 	}
 	return best;
 }
 
-static int own_carries(const struct xb_transport_record *t, const char *host)
+/* The transport's own device on a host that sent payload, where nothing counts it; NULL if there is none. */
+static const char *find_uncounted(const struct xb_transport_record *t, const char *host)
 {
+	for (size_t i = 0; i < t->own_count; i++)
+		if (!t->own[i].counted && payload_of(t, t->own[i].host) > 0 &&
+		    (host == NULL || strcmp(host, t->own[i].host) == 0))
+			return t->own[i].device;
+	return NULL;
+}
+
+static struct verdict judge(const struct xb_transport_record *t)
+{
+	struct verdict v = {.payload_bytes = payload_of(t, NULL)};
+	double tx_bytes = 0.0, largest = -1.0;
 	for (size_t i = 0; i < t->evidence_count; i++) {
 		const struct xb_evidence *e = &t->evidence[i];
-		if (e->device != NULL && strcmp(e->host, host) == 0 &&
-		    own_device(t, host, e->device) != NULL && carries(t, e))
-			return 1;
+		if (e->device == NULL)
+			continue;
+		tx_bytes += sent_by(t, e);
+		/* a device that carries comes before one that only had other traffic */
+		double rank = share_of(t, e) + (carries(t, e) ? 1e9 : 0.0);
+		if (rank > largest) {
+			largest = rank;
+			v.largest = e;
+		}
 	}
-	return 0;
+	uint64_t any, rounds = rounds_of(t, NULL, &any);
+	int silent = rounds > 0 ? 2 * any < rounds : 1;
+	v.total_share = v.payload_bytes ? tx_bytes / (double)v.payload_bytes : 0.0;
+	v.enough = v.payload_bytes >= XB_EVIDENCE_MIN_BYTES;
+	v.carried = v.largest != NULL && v.payload_bytes > 0 && carries(t, v.largest);
+	if (rounds == 0)
+		silent = v.total_share < XB_SHARED_MEMORY_SHARE;
+	v.uncounted = names_shared_memory(t->resolved) ? NULL : find_uncounted(t, NULL);
+	v.shared_memory = v.enough && silent && t->layer != XB_LAYER_TRUTH && v.uncounted == NULL;
+	return v;
+}
+
+/* Names of the devices that carried at least half of their host's payload, each once. */
+static json_t *carriers(const struct xb_transport_record *t)
+{
+	json_t *names = json_array();
+	for (size_t i = 0; i < t->evidence_count; i++) {
+		const struct xb_evidence *e = &t->evidence[i];
+		if (e->device == NULL || !carries(t, e))
+			continue;
+		size_t k;
+		json_t *name, *device = xb_json_text(e->device);
+		json_array_foreach(names, k, name) if (json_equal(name, device)) break;
+		if (k == json_array_size(names))
+			json_array_append(names, device);
+		json_decref(device);
+	}
+	return names;
+}
+
+json_t *xb_carried_json(const struct xb_transport_record *t)
+{
+	struct verdict v = judge(t);
+	char text[256];
+	if (t->layer == XB_LAYER_TRUTH)
+		snprintf(text, sizeof(text), "a truth transport: there is no payload to carry");
+	else if (v.payload_bytes == 0)
+		snprintf(text, sizeof(text), "no payload was counted");
+	else if (v.shared_memory)
+		snprintf(text, sizeof(text), "no device carried it: shared memory");
+	else if (!v.carried && v.uncounted != NULL)
+		snprintf(text, sizeof(text), "not known: %.100s keeps no counters of its bytes", v.uncounted);
+	else if (v.carried && v.largest->tx_packets)
+		snprintf(text, sizeof(text), "%.100s carried it: %llu packets", v.largest->device,
+			 (unsigned long long)v.largest->tx_packets);
+	else if (v.carried && share_of(t, v.largest) > 1.995)
+		snprintf(text, sizeof(text), "%.100s carried it: %.0f times the payload, headers included",
+			 v.largest->device, share_of(t, v.largest));
+	else if (v.carried)
+		snprintf(text, sizeof(text), "%.100s carried %.0f %% of the payload", v.largest->device,
+			 100.0 * share_of(t, v.largest));
+	else if (!v.enough)
+		snprintf(text, sizeof(text), "too little payload to tell");
+	else if (v.largest != NULL)
+		snprintf(text, sizeof(text), "no device carried half of it; %.100s carried %.0f %%",
+			 v.largest->device, 100.0 * share_of(t, v.largest));
+	return json_pack("{s:o, s:b, s:o, s:o}", "devices", carriers(t), "shared_memory", v.shared_memory,
+			 "payload_bytes", xb_json_count(v.payload_bytes), "text", xb_json_text(text));
 }
 
 /* A device that carried the payload on a host where the transport's own did not; the one with most of it,
@@ -259,10 +266,10 @@ static const struct xb_evidence *find_stray(const struct xb_transport_record *t)
 {
 	const struct xb_evidence *stray = NULL;
 	for (size_t i = 0; i < t->evidence_count; i++) {
-		const struct xb_evidence *e = &t->evidence[i];
+		const struct xb_evidence *e = &t->evidence[i], *own = own_counters(t, e->host);
 		if (e->device == NULL || payload_of(t, e->host) == 0 || !carries(t, e) ||
-		    own_device(t, e->host, NULL) == NULL || own_carries(t, e->host) ||
-		    resolved_names(t, e->device))
+		    own_device(t, e->host, NULL) == NULL || find_uncounted(t, e->host) != NULL ||
+		    (own != NULL && carries(t, own)) || resolved_names(t, e->device))
 			continue;
 		if (stray == NULL || share_of(t, e) > share_of(t, stray))
 			stray = e;
@@ -314,17 +321,24 @@ static void judge_transport(struct xb_results *r, size_t index)
 						   : "info",
 				   "shared-memory", label, NULL, XB_NO_SIZE, text);
 	} else if (stray != NULL) {
+		const struct xb_evidence *own = own_counters(t, stray->host);
 		snprintf(text, sizeof(text),
 			 "%.100s should use %.100s, but %.100s carried %.0f %% of its payload on %.100s and "
 			 "%.100s %.0f %%",
 			 label, own_device(t, stray->host, NULL), stray->device, 100.0 * share_of(t, stray),
-			 stray->host, own_device(t, stray->host, NULL), 100.0 * own_share(t, stray->host));
+			 stray->host, own_device(t, stray->host, NULL),
+			 own != NULL ? 100.0 * share_of(t, own) : 0.0);
 		xb_results_finding(r, "invalid", "wrong-device", label, NULL, XB_NO_SIZE, text);
 	} else if (v.carried && names_only_shared_memory(path)) {
 		snprintf(text, sizeof(text),
 			 "%.100s was asked for shared memory, but %.100s carried %.0f %% of its payload",
 			 label, v.largest->device, 100.0 * share_of(t, v.largest));
 		xb_results_finding(r, "invalid", "wrong-device", label, NULL, XB_NO_SIZE, text);
+	} else if (!v.carried && v.uncounted != NULL) {
+		snprintf(text, sizeof(text),
+			 "%.100s keeps no counters of its bytes: that %.100s went this way is not proved",
+			 v.uncounted, label);
+		xb_results_finding(r, "warning", "path-unproven", label, NULL, XB_NO_SIZE, text);
 	} else if (!v.carried) {
 		snprintf(text, sizeof(text),
 			 "no device carried half of the payload of %.100s (all together %.0f %%): its path "

@@ -39,6 +39,7 @@ struct xb_evidence {
 
 struct xb_own_device { /* that endpoints on this host said they use */
 	char *host, *device;
+	int counted; /* some adapters keep no counters of their bytes */
 };
 
 struct xb_transport_record {

@@ -342,7 +342,8 @@ void xb_results_link_rate(struct xb_results *r, size_t transport, const char *ho
 		e->link_bits_per_s = bits_per_s;
 }
 
-void xb_results_own_device(struct xb_results *r, size_t transport, const char *host, const char *device)
+void xb_results_own_device(struct xb_results *r, size_t transport, const char *host, const char *device,
+			   int counted)
 {
 	if (r == NULL || transport >= r->config->transport_count || host == NULL || device == NULL ||
 	    device[0] == '\0')
@@ -357,7 +358,7 @@ void xb_results_own_device(struct xb_results *r, size_t transport, const char *h
 		return;
 	}
 	t->own = grown;
-	struct xb_own_device own = {copy(host), copy(device)};
+	struct xb_own_device own = {copy(host), copy(device), counted};
 	if (own.host == NULL || own.device == NULL) {
 		free(own.host);
 		free(own.device);

@@ -48,8 +48,10 @@ void xb_results_transport_description(struct xb_results *r, size_t transport, co
 				      const char *library, const char *version, const char *device,
 				      enum xb_layer layer);
 /* The device that an endpoint on this host said it uses, "eth0" or "mlx5_0:1"; another host may have another.
- * "": it does not say. Where none is told at all, that of the description counts for every host. */
-void xb_results_own_device(struct xb_results *r, size_t transport, const char *host, const char *device);
+ * "": it does not say. Where none is told at all, that of the description counts for every host. counted: 0
+ * if nothing there counts its bytes. */
+void xb_results_own_device(struct xb_results *r, size_t transport, const char *host, const char *device,
+			   int counted);
 /* What started it: "local", "ssh", ... */
 void xb_results_transport_launcher(struct xb_results *r, size_t transport, const char *launcher);
 /* Of one launch. */

@@ -405,3 +405,12 @@ int xb_counter_is_device(const char *counted, const char *device)
 		return counted[length] == '\0' || counted[length] == '/';
 	return counted[length] == '/' && strcmp(counted + length + 1, device + length + 1) == 0;
 }
+
+int xb_counters_know(struct xb_counters *c, const char *device)
+{
+	take(c, &c->now);
+	for (size_t i = 0; i < c->now.count; i++)
+		if (xb_counter_is_device(c->now.readings[i].device, device))
+			return 1;
+	return 0;
+}

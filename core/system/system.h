@@ -41,6 +41,9 @@ void xb_counters_mark(struct xb_counters *c); /* start of a block */
 /* Since the mark, the busiest first; devices with no traffic are left out, and those that were not there at
  * the mark. Wrap-around of 32-bit counters is handled. Returns how many were written. */
 size_t xb_counters_since_mark(struct xb_counters *c, struct xb_counter_delta *out, size_t capacity);
+/* Is this device, "eth0" or "mlx5_0:1", one of those that are counted? Some adapters keep no counters of
+ * their bytes. */
+int xb_counters_know(struct xb_counters *c, const char *device);
 /* Is `counted`, the device of a delta, the one that a transport calls `device`: "mlx5_0", "mlx5_0/1",
  * "mlx5_0:1", "eth0"? */
 int xb_counter_is_device(const char *counted, const char *device);

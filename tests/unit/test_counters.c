@@ -154,6 +154,8 @@ static void iwarp_sums_both_versions_of_ip(void **state)
 	assert_string_equal(delta[0].device, "iwp59s0f0/1");
 	assert_int_equal(delta[0].tx_bytes, 150);
 	assert_int_equal(delta[0].rx_bytes, 7);
+	assert_true(xb_counters_know(c, "iwp59s0f0:1"));
+	assert_false(xb_counters_know(c, "iwp175s0/1")); /* cxgb4 */
 	xb_counters_close(c);
 	fixture_close(&machine);
 }

@@ -573,8 +573,8 @@ static int own_and_wrong(const char *here, const char *there, const char *counte
 	size_t i;
 
 	xb_results_transport_description(r, 0, "RC", "libibverbs", "1", here, XB_LAYER_FABRIC);
-	xb_results_own_device(r, 0, "node1", here);
-	xb_results_own_device(r, 0, "node2", there);
+	xb_results_own_device(r, 0, "node1", here, 1);
+	xb_results_own_device(r, 0, "node2", there, 1);
 	xb_results_evidence(r, 0, "node1", NULL, NULL, 0, 0, 10000000);
 	xb_results_evidence(r, 0, "node1", "eth0", "netdev", 11000000, 0, 0);
 	xb_results_evidence(r, 0, "node2", NULL, NULL, 0, 0, 10000000);
@@ -608,6 +608,30 @@ static void the_device_of_each_host_is_what_it_says_itself(void **state)
 		int wrong, own = own_and_wrong("eth0", cases[i].there, cases[i].counted, &wrong);
 		if (own != cases[i].own || wrong != cases[i].wrong)
 			fail_msg("case %zu: own %d, wrong %d", i, own, wrong);
+	}
+}
+
+/* cxgb4 counts no bytes of RDMA; a software adapter's go by the interface below it. */
+static void a_device_that_nothing_counts_proves_no_path(void **state)
+{
+	(void)state;
+	for (int below = 0; below < 2; below++) {
+		struct xb_results *r = fixture_begin(&f, "-t verbs:iwp175s0 -s 8");
+		xb_results_transport_description(r, 0, "RC on iwp175s0/1", "libibverbs", "1", "iwp175s0/1",
+						 XB_LAYER_FABRIC);
+		xb_results_own_device(r, 0, "node1", "iwp175s0/1", 0);
+		xb_results_evidence(r, 0, "node1", NULL, NULL, 0, 0, 5000000);
+		if (below)
+			xb_results_evidence(r, 0, "node1", "eth0", "netdev", 5100000, 0, 0);
+		xb_results_conclude(r);
+		json_t *d = xb_results_document(r);
+		assert_null(find_finding(d, "wrong-device", NULL));
+		assert_int_equal(find_finding(d, "path-unproven", NULL) != NULL, !below);
+		assert_string_equal(member_text(carried(d, 0), "text"),
+				    below ? "eth0 carried 102 % of the payload"
+					  : "not known: iwp175s0/1 keeps no counters of its bytes");
+		json_decref(d);
+		fixture_end(&f);
 	}
 }
 
@@ -832,6 +856,7 @@ int main(void)
 		cmocka_unit_test(little_payload_proves_nothing),
 		cmocka_unit_test(a_device_with_part_of_the_payload_proves_no_path),
 		cmocka_unit_test(the_device_of_each_host_is_what_it_says_itself),
+		cmocka_unit_test(a_device_that_nothing_counts_proves_no_path),
 		cmocka_unit_test(a_bandwidth_above_the_link_rate_cannot_be),
 		cmocka_unit_test(rails_are_a_limit_together),
 		cmocka_unit_test(a_timer_that_drifts_is_a_finding),
