@@ -169,11 +169,12 @@ static double imposed(json_t *reply)
 		       : NAN;
 }
 
-static void take_own_device(struct xb_run *run, const struct xb_team *team, uint32_t endpoint, json_t *d)
+static void take_end(struct xb_run *run, const struct xb_team *team, uint32_t endpoint, json_t *d)
 {
-	xb_results_own_device(run->control.results, team->index,
-			      text_of(xb_team_host(team, endpoint), "name"), text_of(d, "device"),
-			      !json_is_false(json_object_get(d, "counted")));
+	if (d)
+		xb_results_end(run->control.results, team->index,
+			       text_of(xb_team_host(team, endpoint), "name"), text_of(d, "device"),
+			       text_of(d, "resolved"), !json_is_false(json_object_get(d, "counted")));
 }
 
 /* After the first block of a pair its ends say what the data really used. */
@@ -187,8 +188,8 @@ static void take_first_block(struct xb_run *run, struct xb_team *team, struct xb
 		team->description = json_incref(here);
 		take_description(run, team);
 	}
-	take_own_device(run, team, pair.first, here);
-	take_own_device(run, team, pair.second, there);
+	take_end(run, team, pair.first, here);
+	take_end(run, team, pair.second, there);
 	if (here)
 		check_path(run, team, here, team->spec->label);
 	if (there)

@@ -87,6 +87,10 @@ static const struct field start_fields[] = {{"min", POSITIVE, 0, NULL, NULL, 0},
 					    {NULL, TEXT, 0, NULL, NULL, 0}};
 static const struct field carried_fields[] = {{"text", TEXT, 0, NULL, NULL, 0},
 					      {NULL, TEXT, 0, NULL, NULL, 0}};
+static const struct field end_fields[] = {{"host", TEXT, 0, NULL, NULL, 0},
+					  {"device", TEXT, 0, NULL, NULL, 0},
+					  {"resolved_path", TEXT, 0, NULL, NULL, 0},
+					  {NULL, TEXT, 0, NULL, NULL, 0}};
 static const struct field transport_fields[] = {
 	{"label", TEXT, 0, NULL, NULL, 0},
 	{"name", TEXT, 0, NULL, NULL, 0},
@@ -99,6 +103,7 @@ static const struct field transport_fields[] = {
 	{"error", TEXT, OR_NULL, NULL, NULL, 0},
 	{"launcher", TEXT, OPTIONAL | OR_NULL, NULL, NULL, 0},
 	{"start_ms", OBJECT, OPTIONAL | OR_NULL, start_fields, NULL, 0},
+	{"ends", LIST, OPTIONAL, end_fields, NULL, 4096},
 	{"evidence", LIST, 0, evidence_fields, NULL, 4096},
 	{"carried", OBJECT, OPTIONAL | OR_NULL, carried_fields, NULL, 0},
 	{NULL, TEXT, 0, NULL, NULL, 0}};

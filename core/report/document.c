@@ -97,14 +97,15 @@ static json_t *transport_json(const struct xb_results *r, size_t index)
 				  xb_json_number(xb_median(t->start_ms, t->start_count)), "max",
 				  xb_json_number(xb_quantile(t->start_ms, t->start_count, 1.0)), "launches",
 				  xb_json_count(t->start_count));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "label",
-			 xb_json_text(spec->label), "name", xb_json_text(spec->name), "requested_path",
-			 xb_json_text(spec->path), "resolved_path", xb_json_text(t->resolved), "library",
-			 xb_json_text(t->library), "version", xb_json_text(t->version), "device",
-			 xb_json_text(t->device), "layer", xb_layer_name(t->layer), "status",
-			 xb_json_text(t->status ? t->status : "ok"), "error", xb_json_text(t->error),
-			 "launcher", xb_json_text(t->launcher), "start_ms", start, "evidence",
-			 xb_evidence_json(t), "carried", xb_carried_json(t));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "label", xb_json_text(spec->label), "name", xb_json_text(spec->name),
+			 "requested_path", xb_json_text(spec->path), "resolved_path",
+			 xb_json_text(t->resolved), "library", xb_json_text(t->library), "version",
+			 xb_json_text(t->version), "device", xb_json_text(t->device), "layer",
+			 xb_layer_name(t->layer), "status", xb_json_text(t->status ? t->status : "ok"),
+			 "error", xb_json_text(t->error), "launcher", xb_json_text(t->launcher), "start_ms",
+			 start, "ends", xb_ends_json(t), "evidence", xb_evidence_json(t), "carried",
+			 xb_carried_json(t));
 }
 
 static json_t *quantile_json(const struct xb_histogram *h, double q)

@@ -61,14 +61,26 @@ static int carries(const struct xb_transport_record *t, const struct xb_evidence
  * NULL: none. */
 static const char *own_device(const struct xb_transport_record *t, const char *host, const char *counted)
 {
-	for (size_t i = 0; i < t->own_count; i++)
-		if (strcmp(t->own[i].host, host) == 0 &&
-		    (counted == NULL || xb_counter_is_device(counted, t->own[i].device)))
-			return t->own[i].device;
-	if (t->own_count == 0 && t->device != NULL && t->device[0] != '\0' &&
+	for (size_t i = 0; i < t->end_count; i++)
+		if (t->ends[i].device[0] != '\0' && strcmp(t->ends[i].host, host) == 0 &&
+		    (counted == NULL || xb_counter_is_device(counted, t->ends[i].device)))
+			return t->ends[i].device;
+	if (t->end_count == 0 && t->device != NULL && t->device[0] != '\0' &&
 	    (counted == NULL || xb_counter_is_device(counted, t->device)))
 		return t->device;
 	return NULL;
+}
+
+json_t *xb_ends_json(const struct xb_transport_record *t)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < t->end_count; i++) {
+		const struct xb_end *end = &t->ends[i];
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "host", xb_json_text(end->host),
+						      "device", xb_json_text(end->device), "resolved_path",
+						      xb_json_text(end->resolved)));
+	}
+	return list;
 }
 
 json_t *xb_evidence_json(const struct xb_transport_record *t)
@@ -177,10 +189,10 @@ static const struct xb_evidence *own_counters(const struct xb_transport_record *
 /* The transport's own device on a host that sent payload, where nothing counts it; NULL if there is none. */
 static const char *find_uncounted(const struct xb_transport_record *t, const char *host)
 {
-	for (size_t i = 0; i < t->own_count; i++)
-		if (!t->own[i].counted && payload_of(t, t->own[i].host) > 0 &&
-		    (host == NULL || strcmp(host, t->own[i].host) == 0))
-			return t->own[i].device;
+	for (size_t i = 0; i < t->end_count; i++)
+		if (!t->ends[i].counted && payload_of(t, t->ends[i].host) > 0 &&
+		    (host == NULL || strcmp(host, t->ends[i].host) == 0))
+			return t->ends[i].device;
 	return NULL;
 }
 

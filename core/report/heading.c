@@ -7,6 +7,7 @@
 
 #define NAME_COLUMNS 10u
 #define LABEL_MOST 24u
+#define OTHER_ENDS_MOST 4u
 
 static void line_of(struct xb_out *out, enum xb_style style, const char *name, const char *text)
 {
@@ -119,6 +120,33 @@ static void transport_line(struct xb_out *out, const struct xb_view *v, size_t t
 	xb_put_wrapped(out, transport->ok ? XB_PLAIN : XB_RED, 2u + label_columns + 2u, text);
 }
 
+/* The paths of ends that use another device than the one in the transport's own line. */
+static void other_ends(struct xb_out *out, const struct xb_view *v, size_t t, size_t label_columns)
+{
+	char text[512];
+	json_t *j = v->transports[t].json, *end;
+	size_t i, count = 0;
+	json_array_foreach(json_object_get(j, "ends"), i, end)
+	{
+		const char *device = xb_text_of(end, "device");
+		if (device[0] == '\0' || strcmp(device, xb_text_of(j, "device")) == 0)
+			continue;
+		if (count++ >= OTHER_ENDS_MOST)
+			continue;
+		snprintf(text, sizeof(text), "on %.100s: %.256s", xb_text_of(end, "host"),
+			 xb_text_of(end, "resolved_path"));
+		xb_put(out, XB_PLAIN, (int)(2u + label_columns + 2u), "");
+		xb_put_wrapped(out, XB_PLAIN, 2u + label_columns + 2u, text);
+	}
+	if (count > OTHER_ENDS_MOST) {
+		snprintf(text, sizeof(text),
+			 "and %zu more with a device of another name: \"ends\" in the JSON",
+			 count - OTHER_ENDS_MOST);
+		xb_put(out, XB_PLAIN, (int)(2u + label_columns + 2u), "");
+		xb_put_wrapped(out, XB_PLAIN, 2u + label_columns + 2u, text);
+	}
+}
+
 void xb_print_heading(struct xb_out *out, const struct xb_view *v)
 {
 	size_t columns = 0;
@@ -132,8 +160,10 @@ void xb_print_heading(struct xb_out *out, const struct xb_view *v)
 		columns = LABEL_MOST;
 	xb_put(out, XB_BOLD, 0, "transports and the path each took");
 	xb_newline(out);
-	for (size_t t = 0; t < v->transport_count; t++)
+	for (size_t t = 0; t < v->transport_count; t++) {
 		transport_line(out, v, t, columns);
+		other_ends(out, v, t, columns);
+	}
 }
 
 static int has_word(const char *text, const char *word)

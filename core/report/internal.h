@@ -37,8 +37,8 @@ struct xb_evidence {
 	uint64_t carried_rounds; /* of those, in how many this device carried the payload; NULL: any did */
 };
 
-struct xb_own_device { /* that endpoints on this host said they use */
-	char *host, *device;
+struct xb_end { /* what endpoints on this host said of themselves */
+	char *host, *device, *resolved;
 	int counted; /* some adapters keep no counters of their bytes */
 };
 
@@ -49,8 +49,8 @@ struct xb_transport_record {
 	size_t start_count;
 	struct xb_evidence *evidence;
 	size_t evidence_count;
-	struct xb_own_device *own;
-	size_t own_count;
+	struct xb_end *ends; /* of each host and device one */
+	size_t end_count;
 };
 
 struct xb_results {
@@ -136,6 +136,7 @@ int xb_cell_too_wide(const struct xb_results *r, size_t transport, enum xb_bench
 #define XB_SHARED_MEMORY_SHARE 0.05 /* all devices together below this: none carried it */
 #define XB_EVIDENCE_MIN_BYTES 1000000u /* less payload than this proves nothing */
 #define XB_EVIDENCE_ROUND_BYTES 100000u /* nor does this little within one round */
+json_t *xb_ends_json(const struct xb_transport_record *t); /* array; new reference */
 json_t *xb_evidence_json(const struct xb_transport_record *t); /* array; new reference */
 json_t *xb_carried_json(const struct xb_transport_record *t); /* object; new reference */
 void xb_evidence_findings(struct xb_results *r);

@@ -74,6 +74,13 @@ struct xb_results *xb_results_new(const struct xb_config *config)
 	return r;
 }
 
+static void free_end(struct xb_end *end)
+{
+	free(end->host);
+	free(end->device);
+	free(end->resolved);
+}
+
 static void free_transport(struct xb_transport_record *t)
 {
 	for (size_t e = 0; e < t->evidence_count; e++) {
@@ -81,11 +88,9 @@ static void free_transport(struct xb_transport_record *t)
 		free(t->evidence[e].device);
 		free(t->evidence[e].kind);
 	}
-	for (size_t i = 0; i < t->own_count; i++) {
-		free(t->own[i].host);
-		free(t->own[i].device);
-	}
-	free(t->own);
+	for (size_t i = 0; i < t->end_count; i++)
+		free_end(&t->ends[i]);
+	free(t->ends);
 	free(t->evidence);
 	free(t->start_ms);
 	free(t->status);
@@ -342,30 +347,25 @@ void xb_results_link_rate(struct xb_results *r, size_t transport, const char *ho
 		e->link_bits_per_s = bits_per_s;
 }
 
-void xb_results_own_device(struct xb_results *r, size_t transport, const char *host, const char *device,
-			   int counted)
+void xb_results_end(struct xb_results *r, size_t transport, const char *host, const char *device,
+		    const char *resolved, int counted)
 {
-	if (r == NULL || transport >= r->config->transport_count || host == NULL || device == NULL ||
-	    device[0] == '\0')
+	if (r == NULL || transport >= r->config->transport_count)
 		return;
 	struct xb_transport_record *t = &r->transports[transport];
-	for (size_t i = 0; i < t->own_count; i++)
-		if (strcmp(t->own[i].host, host) == 0 && strcmp(t->own[i].device, device) == 0)
+	for (size_t i = 0; i < t->end_count; i++)
+		if (strcmp(t->ends[i].host, host) == 0 && strcmp(t->ends[i].device, device) == 0)
 			return;
-	struct xb_own_device *grown = realloc(t->own, (t->own_count + 1u) * sizeof(*grown));
-	if (grown == NULL) {
+	struct xb_end *grown = realloc(t->ends, (t->end_count + 1u) * sizeof(*grown));
+	struct xb_end end = {copy(host), copy(device), copy(resolved), counted};
+	if (grown != NULL)
+		t->ends = grown;
+	if (grown == NULL || end.host == NULL || end.device == NULL || end.resolved == NULL) {
+		free_end(&end);
 		r->lost_records++;
 		return;
 	}
-	t->own = grown;
-	struct xb_own_device own = {copy(host), copy(device), counted};
-	if (own.host == NULL || own.device == NULL) {
-		free(own.host);
-		free(own.device);
-		r->lost_records++;
-		return;
-	}
-	t->own[t->own_count++] = own;
+	t->ends[t->end_count++] = end;
 }
 
 struct xb_cell *xb_results_cell(const struct xb_results *r, size_t transport, enum xb_bench bench,

@@ -47,11 +47,12 @@ void xb_results_transport_status(struct xb_results *r, size_t transport, const c
 void xb_results_transport_description(struct xb_results *r, size_t transport, const char *resolved,
 				      const char *library, const char *version, const char *device,
 				      enum xb_layer layer);
-/* The device that an endpoint on this host said it uses, "eth0" or "mlx5_0:1"; another host may have another.
- * "": it does not say. Where none is told at all, that of the description counts for every host. counted: 0
- * if nothing there counts its bytes. */
-void xb_results_own_device(struct xb_results *r, size_t transport, const char *host, const char *device,
-			   int counted);
+/* The path that an endpoint on this host said it takes, and its device, "eth0" or "mlx5_0:1": another host
+ * may have another. "": it does not say. The first of a host and device is kept. Where no end is told, the
+ * device of the description counts for every host. counted: 0 if nothing there counts the bytes of the
+ * device. */
+void xb_results_end(struct xb_results *r, size_t transport, const char *host, const char *device,
+		    const char *resolved, int counted);
 /* What started it: "local", "ssh", ... */
 void xb_results_transport_launcher(struct xb_results *r, size_t transport, const char *launcher);
 /* Of one launch. */

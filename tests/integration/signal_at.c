@@ -4,7 +4,6 @@
  * ENDPOINT": the worker of that endpoint raises that signal at its first call of that function, one of those
  * below.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -117,7 +117,7 @@ def start_with_signal(folder, function, number, endpoint, *arguments):
     shim = os.path.join(folder, "signal_at.so")
     if not os.path.exists(shim):
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "signal_at.c")
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-Wall", "-Werror", "-o", shim, source], check=True)
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-D_GNU_SOURCE", "-Wall", "-Werror", "-o", shim, source], check=True)
     os.environ.update(LD_PRELOAD=shim, SIGNAL_AT=f"{function} {int(number)} {endpoint}")
     try:
         return start(*arguments)

@@ -37,6 +37,33 @@ static void the_whole_report_is_as_it_was_agreed(void **state)
 	json_decref(d);
 }
 
+static void ends_that_use_another_device_have_lines_of_their_own(void **state)
+{
+	(void)state;
+	struct fixture f;
+	char host[16];
+	fixture_begin(&f, "-t verbs -s 8");
+	xb_results_transport_description(f.results, 0, "RC on mlx5_0/1", "libibverbs", "1", "mlx5_0/1",
+					 XB_LAYER_FABRIC);
+	xb_results_end(f.results, 0, "node1", "mlx5_0/1", "RC on mlx5_0/1", 1);
+	xb_results_end(f.results, 0, "node2", "mlx5_0/1", "RC on mlx5_0/1, GID 5", 1);
+	for (int i = 3; i < 9; i++) {
+		snprintf(host, sizeof(host), "node%d", i);
+		xb_results_end(f.results, 0, host, "mlx5_2/1", "RC on mlx5_2/1", 1);
+	}
+	add_block(f.results, 0, XB_BENCH_PINGPONG, 8, 0, 0, 1000.0);
+	xb_results_launch_done(f.results, 0);
+	json_t *d = sample_end(&f, "fixed");
+	char *text = printed(d, XB_FORMAT_TABLE, 0);
+	assert_null(strstr(text, "on node2:"));
+	assert_non_null(strstr(text, "\n         on node3: RC on mlx5_2/1\n"));
+	assert_non_null(strstr(text, "on node6:"));
+	assert_null(strstr(text, "on node7:"));
+	assert_non_null(strstr(text, "and 2 more with a device of another name"));
+	free(text);
+	json_decref(d);
+}
+
 static size_t columns_of(const char *line, size_t bytes)
 {
 	size_t n = 0;
@@ -283,6 +310,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_whole_report_is_as_it_was_agreed),
+		cmocka_unit_test(ends_that_use_another_device_have_lines_of_their_own),
 		cmocka_unit_test(every_sample_fits_the_page),
 		cmocka_unit_test(the_largest_texts_do_not_overflow),
 		cmocka_unit_test(any_values_fit_and_nothing_in_a_document_talks_to_the_terminal),

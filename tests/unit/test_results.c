@@ -573,8 +573,8 @@ static int own_and_wrong(const char *here, const char *there, const char *counte
 	size_t i;
 
 	xb_results_transport_description(r, 0, "RC", "libibverbs", "1", here, XB_LAYER_FABRIC);
-	xb_results_own_device(r, 0, "node1", here, 1);
-	xb_results_own_device(r, 0, "node2", there, 1);
+	xb_results_end(r, 0, "node1", here, "RC", 1);
+	xb_results_end(r, 0, "node2", there, "RC", 1);
 	xb_results_evidence(r, 0, "node1", NULL, NULL, 0, 0, 10000000);
 	xb_results_evidence(r, 0, "node1", "eth0", "netdev", 11000000, 0, 0);
 	xb_results_evidence(r, 0, "node2", NULL, NULL, 0, 0, 10000000);
@@ -619,7 +619,7 @@ static void a_device_that_nothing_counts_proves_no_path(void **state)
 		struct xb_results *r = fixture_begin(&f, "-t verbs:iwp175s0 -s 8");
 		xb_results_transport_description(r, 0, "RC on iwp175s0/1", "libibverbs", "1", "iwp175s0/1",
 						 XB_LAYER_FABRIC);
-		xb_results_own_device(r, 0, "node1", "iwp175s0/1", 0);
+		xb_results_end(r, 0, "node1", "iwp175s0/1", "RC", 0);
 		xb_results_evidence(r, 0, "node1", NULL, NULL, 0, 0, 5000000);
 		if (below)
 			xb_results_evidence(r, 0, "node1", "eth0", "netdev", 5100000, 0, 0);
