@@ -49,17 +49,20 @@ static void take_hosts(struct xb_run *run, struct xb_team *team)
 		xb_results_host(run->control.results, seen[i]);
 }
 
-static void check_path(struct xb_run *run, struct xb_team *team, json_t *d, const char *label)
+static void check_path(struct xb_run *run, struct xb_team *team, json_t *d, uint32_t endpoint, uint32_t peer)
 {
+	const char *label = team->spec->label;
 	char text[700];
 	if (!json_object_get(d, "path_ok") || json_is_true(json_object_get(d, "path_ok"))) {
 		if (*text_of(d, "note"))
 			finding(run, "info", "transport-note", label, text_of(d, "note"));
 		return;
 	}
-	snprintf(text, sizeof text, "asked for %s, but the bytes use %s%s%s", team->spec->text,
-		 text_of(d, "resolved"), *text_of(d, "note") ? ": " : "", text_of(d, "note"));
-	finding(run, "invalid", "wrong-path", label, text);
+	const char *host = team->control->hosts ? team->control->hosts[endpoint] : NULL;
+	snprintf(text, sizeof text, "asked for %s, but %s%.60s%sthe bytes use %s%s%s", team->spec->text,
+		 host ? "on " : "", host ? host : "", host ? " " : "", text_of(d, "resolved"),
+		 *text_of(d, "note") ? ": " : "", text_of(d, "note"));
+	xb_results_end_finding(run->control.results, "invalid", "wrong-path", label, text, endpoint, peer);
 }
 
 static void take_description(struct xb_run *run, struct xb_team *team)
@@ -191,9 +194,9 @@ static void take_first_block(struct xb_run *run, struct xb_team *team, struct xb
 	take_end(run, team, pair.first, here);
 	take_end(run, team, pair.second, there);
 	if (here)
-		check_path(run, team, here, team->spec->label);
+		check_path(run, team, here, pair.first, pair.second);
 	if (there)
-		check_path(run, team, there, team->spec->label);
+		check_path(run, team, there, pair.second, pair.first);
 }
 
 static void take_block(struct xb_run *run, struct xb_team *team, const struct xb_item *item, unsigned round,

@@ -208,6 +208,7 @@ static const struct field finding_fields[] = {{"severity", WORD, 0, NULL, "info|
 					      {"bench", TEXT, OR_NULL, NULL, NULL, 0},
 					      {"size", COUNT, OR_NULL, NULL, NULL, 0},
 					      {"text", TEXT, 0, NULL, NULL, 0},
+					      {"ends", ANYTHING, OPTIONAL, NULL, NULL, 0},
 					      {NULL, TEXT, 0, NULL, NULL, 0}};
 static const struct field judged_fields[] = {{"verdict", TEXT, 0, NULL, NULL, 0},
 					     {"value", NUMBER, OR_NULL, NULL, NULL, 0},

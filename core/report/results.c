@@ -462,15 +462,10 @@ void xb_results_add_block(struct xb_results *r, const struct xb_block_record *b)
 					     .verified = b->verified};
 }
 
-void xb_results_finding(struct xb_results *r, const char *severity, const char *code, const char *label,
-			const char *bench, size_t size, const char *text)
+/* The finding that is kept: this one, or the same that was there before. Borrowed; NULL when memory ran out.
+ */
+static json_t *keep_finding(struct xb_results *r, json_t *finding)
 {
-	if (r == NULL)
-		return;
-	json_t *finding = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o}", "severity", xb_json_text(severity), "code",
-		xb_json_text(code), "label", xb_json_text(label), "bench", xb_json_text(bench), "size",
-		size == XB_NO_SIZE ? json_null() : xb_json_count(size), "text", xb_json_text(text));
 	size_t i;
 	json_t *known;
 	json_array_foreach(r->findings, i, known)
@@ -479,11 +474,49 @@ void xb_results_finding(struct xb_results *r, const char *severity, const char *
 		    same_text(known, finding, "bench") &&
 		    json_equal(json_object_get(known, "size"), json_object_get(finding, "size"))) {
 			json_decref(finding);
-			return;
+			return known;
 		}
 	}
-	if (finding == NULL || json_array_append_new(r->findings, finding) != 0)
-		r->lost_records++;
+	if (finding != NULL && json_array_append_new(r->findings, finding) == 0)
+		return finding;
+	r->lost_records++;
+	return NULL;
+}
+
+static json_t *finding_json(const char *severity, const char *code, const char *label, const char *bench,
+			    size_t size, const char *text)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "severity", xb_json_text(severity), "code",
+			 xb_json_text(code), "label", xb_json_text(label), "bench", xb_json_text(bench),
+			 "size", size == XB_NO_SIZE ? json_null() : xb_json_count(size), "text",
+			 xb_json_text(text));
+}
+
+void xb_results_finding(struct xb_results *r, const char *severity, const char *code, const char *label,
+			const char *bench, size_t size, const char *text)
+{
+	if (r != NULL)
+		keep_finding(r, finding_json(severity, code, label, bench, size, text));
+}
+
+void xb_results_end_finding(struct xb_results *r, const char *severity, const char *code, const char *label,
+			    const char *text, uint32_t endpoint, uint32_t peer)
+{
+	json_t *finding, *end, *own;
+	size_t i, count;
+	if (r == NULL)
+		return;
+	finding = finding_json(severity, code, label, NULL, XB_NO_SIZE, text);
+	own = json_pack("[I, I]", (json_int_t)endpoint, (json_int_t)peer);
+	if (finding != NULL)
+		json_object_set_new(finding, "ends", json_array());
+	finding = keep_finding(r, finding);
+	json_t *ends = json_object_get(finding, "ends");
+	count = json_array_size(ends);
+	json_array_foreach(ends, i, end) if (json_equal(end, own)) break;
+	if (i == count && count < XB_FINDING_ENDS)
+		json_array_append(ends, own);
+	json_decref(own);
 }
 
 /* The iterations of a launch that is whole now count. */

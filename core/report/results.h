@@ -87,6 +87,10 @@ void xb_results_add_block(struct xb_results *r, const struct xb_block_record *re
  * (code, label, bench, size) is kept once. */
 void xb_results_finding(struct xb_results *r, const char *severity, const char *code, const char *label,
 			const char *bench, size_t size, const char *text);
+#define XB_FINDING_ENDS 4096u /* a finding with so many may have more */
+/* The same of one end of a pair: the ends are gathered in the finding, and its text is of the first. */
+void xb_results_end_finding(struct xb_results *r, const char *severity, const char *code, const char *label,
+			    const char *text, uint32_t endpoint, uint32_t peer);
 /* Share of its time that the core of an endpoint lost in a probe; once or once a launch. */
 void xb_results_noise(struct xb_results *r, uint32_t endpoint, double detour_pct);
 /* What it took to run them: the controller's largest memory so far, and how many rounds of blocks there were.

@@ -690,6 +690,23 @@ static void rails_are_a_limit_together(void **state)
 	}
 }
 
+static void ends_with_one_finding_are_gathered_in_it(void **state)
+{
+	(void)state;
+	struct xb_results *r = fixture_begin(&f, "-t mpi:tcp -s 8");
+	xb_results_end_finding(r, "invalid", "wrong-path", "mpi:tcp", "first", 5, 3);
+	xb_results_end_finding(r, "invalid", "wrong-path", "mpi:tcp", "second", 5, 4);
+	xb_results_end_finding(r, "invalid", "wrong-path", "mpi:tcp", "again", 5, 3);
+	json_t *d = xb_results_document(r), *findings = json_object_get(d, "findings"),
+	       *expected = json_pack("[[i,i],[i,i]]", 5, 3, 5, 4);
+	assert_int_equal(json_array_size(findings), 1);
+	assert_string_equal(member_text(json_array_get(findings, 0), "text"), "first");
+	assert_true(json_equal(json_object_get(json_array_get(findings, 0), "ends"), expected));
+	json_decref(expected);
+	json_decref(d);
+	fixture_end(&f);
+}
+
 static void a_timer_that_drifts_is_a_finding(void **state)
 {
 	(void)state;
@@ -859,6 +876,7 @@ int main(void)
 		cmocka_unit_test(a_device_that_nothing_counts_proves_no_path),
 		cmocka_unit_test(a_bandwidth_above_the_link_rate_cannot_be),
 		cmocka_unit_test(rails_are_a_limit_together),
+		cmocka_unit_test(ends_with_one_finding_are_gathered_in_it),
 		cmocka_unit_test(a_timer_that_drifts_is_a_finding),
 		cmocka_unit_test(preempted_blocks_are_a_finding),
 		cmocka_unit_test(an_injected_delay_is_told_with_the_result),
