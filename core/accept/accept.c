@@ -22,10 +22,12 @@
 #define SELFTEST_SEED 1u
 #define LEFT_OUT_MAX 16u
 #define RETESTS_MAX 16u /* each takes up to --time */
+#define TRUSTED_SHARE 4u /* a transport that fails on more than one node in so many is itself at fault */
 #define INTERRUPTED "the run was interrupted"
 
 struct work {
 	struct xb_config *config;
+	struct xb_whole *whole; /* before nodes were left out */
 	struct xb_limits limits;
 	struct xb_known known;
 	struct xb_acceptance acceptance;
@@ -64,6 +66,23 @@ static int settled(void *user, json_t *document)
 	return done;
 }
 
+/* With one node more that is lost for it, does it seem to be the transport? */
+static int fails_on_many(const struct work *w, size_t transport)
+{
+	const struct xb_acceptance *a = &w->acceptance;
+	size_t nodes = w->whole->host_count ? w->whole->host_count : w->whole->endpoints, lost = 1;
+
+	for (size_t i = 0; i < a->left_out_count; i++)
+		lost += !a->left_out[i].of_host && a->left_out[i].transport == transport;
+	return lost >= 2 && TRUSTED_SHARE * lost > nodes;
+}
+
+static void flag_left_out(const struct xb_acceptance *a, unsigned char *out)
+{
+	for (size_t i = 0; i < a->left_out_count; i++)
+		out[a->left_out[i].endpoint] = 1;
+}
+
 /* A node is lost. Where there are others, the run ends and is begun again without it; or with those that were
  * left out before, if it seems to be the transport. */
 static int take_lost(void *user, const struct xb_lost *lost)
@@ -72,17 +91,20 @@ static int take_lost(void *user, const struct xb_lost *lost)
 	struct xb_acceptance *a = &w->acceptance;
 	const char *host = xb_places_host(w->running, lost->endpoint);
 	struct xb_left_out *out = &a->left_out[a->left_out_count];
+	unsigned char gone[XB_MAX_ENDPOINTS] = {0};
 
 	if (w->running != w->config || w->again || (!lost->of_host && w->distrusted[lost->transport]))
 		return 0;
-	for (size_t i = 0; i < a->left_out_count && !lost->of_host; i++)
-		w->distrusted[lost->transport] |=
-			!a->left_out[i].of_host && a->left_out[i].transport == lost->transport;
-	w->again = w->distrusted[lost->transport] && !lost->of_host;
-	if (w->again)
-		return 1;
+	if (!lost->of_host && fails_on_many(w, lost->transport)) {
+		w->distrusted[lost->transport] = 1;
+		return w->again = 1;
+	}
 	/* so many at once are the network's fault rather than the nodes' */
-	if (a->left_out_count >= LEFT_OUT_MAX || xb_places_endpoints(w->running) < 3)
+	if (a->left_out_count >= LEFT_OUT_MAX)
+		return 0;
+	flag_left_out(a, gone);
+	gone[a->original[lost->endpoint]] = 1;
+	if (!xb_whole_can_do_without(w->whole, gone))
 		return 0;
 	out->endpoint = a->original[lost->endpoint];
 	out->transport = lost->transport;
@@ -315,7 +337,7 @@ static int take_back(struct work *w)
 }
 
 /* Without the nodes that are lost on the way, each of which costs a run from its beginning. */
-static int measure_all(struct work *w, struct xb_whole *whole, json_t **document)
+static int measure_all(struct work *w, json_t **document)
 {
 	struct xb_acceptance *a = &w->acceptance;
 
@@ -325,12 +347,9 @@ static int measure_all(struct work *w, struct xb_whole *whole, json_t **document
 		if (!w->again || status >= 128)
 			return status;
 		int fewer = take_back(w);
-		for (size_t i = 0; i < a->left_out_count; i++)
-			out[a->left_out[i].endpoint] = 1;
-		if (xb_whole_without(whole, out, w->config, a->original)) {
-			a->left_out_count -= a->left_out_count > 0;
-			return status;
-		}
+		flag_left_out(a, out);
+		if (xb_whole_without(w->whole, out, w->config, a->original))
+			return status; /* was asked before the run was ended */
 		json_decref(*document);
 		*document = NULL;
 		if (!fewer)
@@ -339,7 +358,7 @@ static int measure_all(struct work *w, struct xb_whole *whole, json_t **document
 	}
 }
 
-static int run_all(struct work *w, struct xb_whole *whole)
+static int run_all(struct work *w)
 {
 	struct xb_acceptance *a = &w->acceptance;
 	struct xb_left_out left_out[LEFT_OUT_MAX];
@@ -349,7 +368,7 @@ static int run_all(struct work *w, struct xb_whole *whole)
 	a->left_out = left_out;
 	for (uint32_t e = 0; e < XB_MAX_ENDPOINTS; e++)
 		a->original[e] = e;
-	int status = measure_all(w, whole, &document);
+	int status = measure_all(w, &document);
 	if (!document)
 		return status;
 	w->document = document;
@@ -383,7 +402,8 @@ static int run_whole(struct work *w)
 
 	if (xb_whole_keep(&whole, w->config, &error))
 		return complain(&error, XB_EXIT_UNAVAILABLE);
-	int status = run_all(w, &whole);
+	w->whole = &whole;
+	int status = run_all(w);
 	xb_whole_end(&whole, w->config);
 	return status;
 }

@@ -101,6 +101,37 @@ int xb_whole_keep(struct xb_whole *whole, const struct xb_config *config, struct
 	return 0;
 }
 
+static uint32_t nodes_of(const struct xb_whole *whole)
+{
+	return whole->host_count ? (uint32_t)whole->host_count : whole->endpoints;
+}
+
+/* A node goes as a whole; returns how many are left. */
+static uint32_t flag_nodes(const struct xb_whole *whole, const unsigned char *out, unsigned char *gone)
+{
+	uint32_t nodes = nodes_of(whole), left = 0;
+
+	for (uint32_t e = 0; e < whole->endpoints; e++)
+		gone[e % nodes] |= out[e];
+	for (uint32_t i = 0; i < nodes; i++)
+		left += !gone[i];
+	return left;
+}
+
+int xb_whole_can_do_without(const struct xb_whole *whole, const unsigned char *out)
+{
+	unsigned char gone[XB_MAX_ENDPOINTS] = {0};
+	uint32_t nodes = nodes_of(whole), left = flag_nodes(whole, out, gone);
+	size_t pairs = 0;
+
+	/* where nodes do not have equally many endpoints, their numbers would move to other nodes */
+	if (left < 2 || (whole->endpoints % nodes != 0 && left < nodes))
+		return 0;
+	for (size_t i = 0; i < whole->pair_count; i++)
+		pairs += !gone[whole->pairs[i].first % nodes] && !gone[whole->pairs[i].second % nodes];
+	return whole->pair_count == 0 || pairs > 0;
+}
+
 /* The pairs of the file with the numbers that their ends have now, without those that have lost one. */
 static size_t list_pairs(struct xb_whole *whole, const unsigned char *gone, uint32_t nodes)
 {
@@ -122,28 +153,18 @@ static size_t list_pairs(struct xb_whole *whole, const unsigned char *gone, uint
 int xb_whole_without(struct xb_whole *whole, const unsigned char *out, struct xb_config *config,
 		     uint32_t *original)
 {
-	uint32_t n = whole->endpoints, nodes = whole->host_count ? (uint32_t)whole->host_count : n, count = 0;
+	uint32_t n = whole->endpoints, nodes = nodes_of(whole), count = 0;
 	unsigned char gone[XB_MAX_ENDPOINTS] = {0};
-	size_t hosts = 0;
 
-	for (uint32_t e = 0; e < n; e++)
-		gone[e % nodes] |= out[e];
-	for (uint32_t e = 0; e < n; e++)
-		count += !gone[e % nodes];
-	for (uint32_t h = 0; h < nodes; h++)
-		hosts += !gone[h];
-	if (hosts < 2 || (n % nodes != 0 && hosts < nodes))
+	if (!xb_whole_can_do_without(whole, out))
 		return -1;
-	size_t listed = list_pairs(whole, gone, nodes);
-	if (whole->pair_count && !listed)
-		return -1;
+	size_t hosts = flag_nodes(whole, out, gone), listed = list_pairs(whole, gone, nodes);
 	config->listed = whole->pair_count ? whole->listed : NULL;
 	config->listed_count = listed;
-	config->endpoints = count;
-	count = 0;
 	for (uint32_t e = 0; e < n; e++)
 		if (!gone[e % nodes])
 			original[count++] = e;
+	config->endpoints = count;
 	for (uint32_t k = 0; whole->bind_count > 1 && k < count; k++)
 		config->bind[k] = whole->bind[original[k] % whole->bind_count];
 	if (whole->bind_count > 1)

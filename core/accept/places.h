@@ -30,6 +30,9 @@ struct xb_whole {
 };
 
 int xb_whole_keep(struct xb_whole *whole, const struct xb_config *config, struct xb_error *error);
+/* Would what is left without those flagged in out (below) be a network, with pairs of --pairs if those were
+ * given? */
+int xb_whole_can_do_without(const struct xb_whole *whole, const unsigned char *out);
 /* Makes the configuration that of the whole without the hosts (without hosts: the endpoints) that are flagged
  * in out, by endpoint. original: for each endpoint that is left, its number in the whole. 0; or -1 when what
  * is left is no network or has none of the pairs of --pairs, and nothing is changed. */

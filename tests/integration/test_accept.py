@@ -240,6 +240,30 @@ def _():
     assert "is taken back" in result.err, result.err
 
 
+@case("of eight nodes two may fail in one transport, and only the third makes it the transport's fault")
+def _():
+    limits = GENEROUS.replace("tcp", "null") + "[limit dead]\ntransport = dead\nmetric = latency_us\nsizes = 8\nmax = 1 s\n"
+    # whoever has this number ends, also when there are fewer
+    result = accept(limits, "-t", "null,null,label=dead,fault.crash=1,fault.endpoint=4", *FAST, "--endpoints", 8, status=4)
+    acceptance = result.document["acceptance"]
+    assert result.err.count("is left out;") == 2 and result.err.count("is taken back") == 2, result.err
+    assert acceptance["left_out"] == [] and len(acceptance["nodes"]) == 8, acceptance["left_out"]
+
+
+@case("a node without which nothing is left is not left out: its transport is, and the others are measured on")
+def _():
+    limits = GENEROUS.replace("tcp", "null") + "[limit dead]\ntransport = dead\nmetric = latency_us\nsizes = 8\nmax = 1 s\n"
+    with tempfile.TemporaryDirectory() as folder:
+        star = os.path.join(folder, "star")
+        with open(star, "w", encoding="utf-8") as file:
+            file.write("0 1\n0 2\n3 0\n")
+        result = accept(limits, "-t", "null,null,label=dead,fault.crash=1,fault.endpoint=0", *FAST, "--endpoints", 4, "--pairs", star, status=4)
+    acceptance = result.document["acceptance"]
+    assert acceptance["left_out"] == [] and result.document["launches"] == 6, (acceptance["left_out"], result.document["launches"])
+    by_transport = {name: [r["verdict"] for r in acceptance["rulings"] if r["transport"] == name] for name in ("null", "dead")}
+    assert by_transport["null"] == ["pass"] * 3 and set(by_transport["dead"]) == {"unmeasured"}, (by_transport, result.out)
+
+
 @case("the share of the payload on the device is judged by its counters")
 def _():
     limits = RUN + "[limit path]\ntransport = tcp\nmetric = share_of_payload\n"
