@@ -158,28 +158,6 @@ static void narrow(struct xb_config *config, const struct xb_rulings *rulings, c
 		config->size_count = sizes;
 }
 
-static void take_fresh(struct work *w, const struct xb_retest *retest, const struct xb_rulings *fresh)
-{
-	struct xb_rulings *rulings = &w->acceptance.rulings;
-
-	for (size_t i = 0; i < rulings->count; i++) {
-		struct xb_ruling *r = &rulings->list[i];
-		if (!xb_retest_covers(retest, r))
-			continue;
-		const struct xb_ruling *f = xb_ruling_find(fresh, r->limit, r->size_bytes, 0, 1);
-		r->retested = 1;
-		r->retest_a = retest->a;
-		r->retest_b = retest->b;
-		if (f)
-			r->fresh = f->first;
-		else
-			r->fresh = (struct xb_judgement){
-				XB_VERDICT_UNMEASURED,	      NAN, NAN, NAN, NAN, 0, NAN,
-				"the retest measured nothing"};
-		r->verdict = xb_confirmed(&r->first, &r->fresh);
-	}
-}
-
 /* The pair alone, in fresh launches, within the time of a run of its own. */
 static int retest_pair(struct work *w, const struct xb_retest *retest)
 {
@@ -211,7 +189,7 @@ static int retest_pair(struct work *w, const struct xb_retest *retest)
 		complain(&error, 0);
 	w->known.stands_for = 0;
 	if (status < 128)
-		take_fresh(w, retest, &fresh);
+		xb_retest_take(&w->acceptance.rulings, retest, &fresh, launch_s);
 	xb_rulings_free(&fresh);
 	json_decref(document);
 	free(config);

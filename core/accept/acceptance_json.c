@@ -47,7 +47,8 @@ static json_t *cause_json(const struct xb_ruling *r)
 static json_t *more_json(const struct xb_acceptance *a, const struct xb_ruling *r)
 {
 	const struct xb_judgement *j = r->retested ? &r->fresh : &r->first;
-	double more = (j->launches_needed - (double)j->launches) * a->launch_s;
+	double launch_s = r->retested ? r->retest_launch_s : a->launch_s;
+	double more = (j->launches_needed - (double)j->launches) * launch_s;
 
 	return r->verdict == XB_VERDICT_INCONCLUSIVE && more > 0 ? xb_json_number(more) : json_null();
 }
@@ -74,7 +75,21 @@ static json_t *ruling_json(const struct xb_acceptance *a, json_t *document, cons
 		node ? xb_json_count(r->culprit) : json_null());
 }
 
-/* The rulings that speak of a node: those of its pairs, but for violations that are another's doing. */
+/* A violation that is another's doing, whatever became of it when it was measured again; or noise on the
+ * other end. */
+static int spares(const struct xb_ruling *r, uint32_t node)
+{
+	int violated = r->first.verdict == XB_VERDICT_FAIL,
+	    own_noise = r->a == node ? r->noisy_a : r->noisy_b;
+
+	if (violated && r->cause == XB_CAUSE_LINK)
+		return 1;
+	if (violated && (r->cause == XB_CAUSE_NODE || r->cause == XB_CAUSE_BOTH))
+		return r->culprit != node;
+	return (r->noisy_a || r->noisy_b) && !own_noise;
+}
+
+/* The rulings that speak of a node: those of its pairs, but for what is another's doing. */
 static enum xb_verdict verdict_of_node(const struct xb_acceptance *a, uint32_t node, char *reason,
 				       size_t bytes)
 {
@@ -83,11 +98,7 @@ static enum xb_verdict verdict_of_node(const struct xb_acceptance *a, uint32_t n
 	*reason = '\0';
 	for (size_t i = 0; i < a->rulings.count; i++) {
 		const struct xb_ruling *r = &a->rulings.list[i];
-		int node_known = r->cause == XB_CAUSE_NODE || r->cause == XB_CAUSE_BOTH;
-		int noisy = r->noisy_a || r->noisy_b, own_noise = r->a == node ? r->noisy_a : r->noisy_b;
-		if ((r->a != node && r->b != node) || (noisy && !own_noise) ||
-		    (r->verdict == XB_VERDICT_FAIL && node_known && r->culprit != node) ||
-		    (r->verdict == XB_VERDICT_FAIL && r->cause == XB_CAUSE_LINK))
+		if ((r->a != node && r->b != node) || spares(r, node))
 			continue;
 		if (xb_verdict_worse(worst, r->verdict) == worst)
 			continue;

@@ -184,6 +184,10 @@ static int set_bound(struct reader *r, struct xb_limit *limit, int is_max, const
 		return wrong(r, r->line, XB_E_USAGE, "%s is given twice for this limit; keep one", key);
 	if (xb_parse_quantity(value, limit->metric, is_max ? &limit->max : &limit->min, &cause))
 		return wrong(r, r->line, XB_E_USAGE, "%s: %s", key, cause.text);
+	if (!is_max && limit->metric == XB_METRIC_SHARE && limit->min > 1)
+		return wrong(r, r->line, XB_E_USAGE,
+			     "min: '%s' is more than all of the payload; allowed are 0 to 100 %%",
+			     XB_SHOW(value));
 	return 0;
 }
 

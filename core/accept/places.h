@@ -53,6 +53,10 @@ struct xb_retest {
 int xb_retest_next(const struct xb_rulings *rulings, uint32_t endpoints, struct xb_retest *retest);
 /* Is this violation among those that the retest judges? */
 int xb_retest_covers(const struct xb_retest *retest, const struct xb_ruling *ruling);
+/* Its verdicts on the violations that it judges. fresh: the rulings on its document, whose endpoints are 0
+ * and 1; launch_s: what a launch of it took. */
+void xb_retest_take(struct xb_rulings *rulings, const struct xb_retest *retest,
+		    const struct xb_rulings *fresh, double launch_s);
 /* What a retest says of causes: a node that passes with another partner leaves its violations to its links,
  * and those are measured in turn. */
 void xb_retest_conclude(struct xb_rulings *rulings, const struct xb_retest *retest);

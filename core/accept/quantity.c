@@ -140,7 +140,9 @@ int xb_parse_quantity(const char *text, enum xb_metric metric, double *value, st
 			return xb_fail(error, XB_E_USAGE, "'%s' is not a unit of %s; choose from %s",
 				       XB_SHOW(unit), metrics[metric].name, words);
 		factor = units[i].factor;
-	}
+	} else if (kind == SHARE && number > 1)
+		return xb_fail(error, XB_E_USAGE, "'%s' is more than all of the payload; write '%s %%'",
+			       XB_SHOW(text), XB_SHOW(text));
 	number *= factor;
 	if (!(fabs(number) <= LARGEST))
 		return xb_fail(error, XB_E_USAGE, "'%s' is out of range; %s is at most %g %s", XB_SHOW(text),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which pair is measured again after a violation, and what follows from it. */
+#include <math.h>
 #include <string.h>
 #include "places.h"
 
@@ -71,6 +72,33 @@ int xb_retest_covers(const struct xb_retest *retest, const struct xb_ruling *r)
 	if (retest->of_node)
 		return blames_node(r) && r->culprit == retest->node;
 	return r->a == retest->a && r->b == retest->b;
+}
+
+static int noisy_at(const struct xb_retest *retest, const struct xb_ruling *fresh, uint32_t endpoint)
+{
+	return (fresh->noisy_a && retest->a == endpoint) || (fresh->noisy_b && retest->b == endpoint);
+}
+
+void xb_retest_take(struct xb_rulings *rulings, const struct xb_retest *retest,
+		    const struct xb_rulings *fresh, double launch_s)
+{
+	static const struct xb_judgement nothing = {XB_VERDICT_UNMEASURED,	  NAN, NAN, NAN, NAN, 0, NAN,
+						    "the retest measured nothing"};
+
+	for (size_t i = 0; i < rulings->count; i++) {
+		struct xb_ruling *r = &rulings->list[i];
+		if (!xb_retest_covers(retest, r))
+			continue;
+		const struct xb_ruling *f = xb_ruling_find(fresh, r->limit, r->size_bytes, 0, 1);
+		r->retested = 1;
+		r->retest_a = retest->a;
+		r->retest_b = retest->b;
+		r->retest_launch_s = launch_s;
+		r->fresh = f ? f->first : nothing;
+		r->noisy_a = f && noisy_at(retest, f, r->a);
+		r->noisy_b = f && noisy_at(retest, f, r->b);
+		r->verdict = xb_confirmed(&r->first, &r->fresh);
+	}
 }
 
 void xb_retest_conclude(struct xb_rulings *rulings, const struct xb_retest *retest)

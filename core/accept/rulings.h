@@ -14,6 +14,7 @@ struct xb_ruling {
 	struct xb_judgement first, fresh; /* fresh: of the retest */
 	int retested;
 	uint32_t retest_a, retest_b;
+	double retest_launch_s; /* what a launch of the retest took */
 	enum xb_verdict verdict; /* final */
 	double typical; /* what a relative limit on all pairs compared with; NAN */
 	int beyond_help; /* INCONCLUSIVE, and more launches would not change that */

@@ -270,12 +270,12 @@ def _():
     sizes = ("-s", "64K", "-n", 50)
     result = accept(limits + "min = 95 %\n", "-t", "tcp", *FAST, *sizes, status=0)
     assert result.document["acceptance"]["rulings"][0]["first"]["value"] >= 0.95
-    assert accept(limits + "min = 5\n", "-t", "tcp", *FAST, *sizes, status=1).document["acceptance"]["retests"] == 1
+    assert accept(limits + "max = 50 %\n", "-t", "tcp", *FAST, *sizes, status=1).document["acceptance"]["retests"] == 1
 
 
 @case("what is violated by the run as a whole is measured again with all its sizes")
 def _():
-    limits = RUN + "[limit path]\ntransport = tcp\nmetric = share_of_payload\nmin = 5\n"
+    limits = RUN + "[limit path]\ntransport = tcp\nmetric = share_of_payload\nmax = 50 %\n"
     result = accept(limits, "-t", "tcp", *FAST, "-s", "0,64K", "-b", "pingpong", status=1)
     ruling = result.document["acceptance"]["rulings"][0]
     assert ruling["verdict"] == ruling["fresh"]["verdict"] == "fail" and ruling["fresh"]["value"] > 0.5, ruling

@@ -76,6 +76,7 @@ static void values_are_converted_to_the_unit_of_the_metric(void **state)
 		{"900 ns", XB_METRIC_LATENCY, 0.9},	  {"1.5 ms", XB_METRIC_P99, 1500},
 		{"-0.5 us", XB_METRIC_OVERHEAD_US, -0.5}, {"30 %", XB_METRIC_NOISE, 30},
 		{"95 %", XB_METRIC_SHARE, 0.95},	  {"0.95", XB_METRIC_SHARE, 0.95},
+		{"120 %", XB_METRIC_SHARE, 1.2},	  {"1", XB_METRIC_SHARE, 1},
 		{"3 Mmsg/s", XB_METRIC_RATE, 3},
 	};
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -90,6 +91,7 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 {
 	(void)state;
 #define L "[limit a]\ntransport = tcp\nmetric = latency_us\n"
+#define S "[limit a]\ntransport = tcp\nmetric = share_of_payload\n"
 #define B "[limit a]\ntransport = tcp\nmetric = bandwidth_MBps\n"
 	static const struct {
 		const char *text, *line, *word;
@@ -107,6 +109,8 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 		{L "maximum = 1\n", "l.ini:4:", "unknown key 'maximum'"},
 		{L "max 1\n", "l.ini:4:", "KEY = VALUE"},
 		{L "max =\n", "l.ini:4:", "not a value"},
+		{S "min = 95\n", "l.ini:4:", "more than all of the payload; write '95 %'"},
+		{S "min = 105 %\n", "l.ini:4:", "more than all of the payload; allowed are 0 to 100 %"},
 		{L "max = 1 GB/s\n", "l.ini:4:", "not a unit of latency_us; choose from us, ns, ms, s"},
 		{L "max = -1\n", "l.ini:4:", "not negative"},
 		{L "max = nan\n", "l.ini:4:", "not a value"},
