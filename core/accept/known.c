@@ -7,6 +7,7 @@
 #include "known.h"
 #include "series.h"
 #include "../cli/show.h"
+#include "../engine/block.h"
 #include "../report/references.h"
 #include "../report/results.h"
 #include "../report/text.h"
@@ -14,8 +15,8 @@
 
 /* --- published tables --- */
 
-/* Of the row for this size; NAN when there is none. */
-static double of_table(json_t *table, const struct xb_limit *limit, size_t size)
+/* The row for this size; NULL when there is none. */
+static json_t *row_of(json_t *table, size_t size)
 {
 	json_t *point;
 	size_t i;
@@ -23,10 +24,49 @@ static double of_table(json_t *table, const struct xb_limit *limit, size_t size)
 	json_array_foreach(json_object_get(table, "points"), i, point)
 	{
 		if (json_is_integer(json_object_get(point, "size")) && xb_count_of(point, "size") == size)
-			return xb_number_of(point,
-					    limit->metric == XB_METRIC_LATENCY ? "latency_us" : "MBps");
+			return point;
 	}
-	return NAN;
+	return NULL;
+}
+
+static double of_table(json_t *table, const struct xb_limit *limit, size_t size)
+{
+	return xb_number_of(row_of(table, size), limit->metric == XB_METRIC_LATENCY ? "latency_us" : "MBps");
+}
+
+/* Does the table say of this size what the limit asks, and can that be true? */
+static int check_row(const struct xb_limits *limits, const struct xb_limit *l, json_t *table, size_t size,
+		     struct xb_error *error)
+{
+	if (!(of_table(table, l, size) > 0))
+		return xb_fail(
+			error, XB_E_USAGE,
+			"%.150s:%u: the table '%s' has no %s for %zu bytes; leave that size out of the "
+			"limit",
+			limits->path, l->relation_line, XB_SHOW(l->reference), xb_metric_name(l->metric),
+			size);
+	if (json_is_true(json_object_get(row_of(table, size), "beyond")))
+		return xb_fail(error, XB_E_USAGE,
+			       "%.150s:%u: what the table '%s' has for %zu bytes is beyond what its network "
+			       "can do; leave that size out of the limit, or choose another table",
+			       limits->path, l->relation_line, XB_SHOW(l->reference), size);
+	return 0;
+}
+
+/* Numbers of one benchmark say nothing about another one. */
+static int check_bench(const struct xb_limits *limits, const struct xb_limit *l, json_t *table,
+		       struct xb_error *error)
+{
+	const char *of = xb_text_of(table, "bench"), *wanted = xb_bench_name(l->bench);
+	int usable = !strcmp(of, "pingpong") || !strcmp(of, "bw") || !strcmp(of, "bibw");
+
+	if (!strcmp(of, wanted))
+		return 0;
+	return xb_fail(error, XB_E_USAGE,
+		       "%.150s:%u: the table '%s' is of benchmark %s, and the limit of %s; choose another "
+		       "table%s%s",
+		       limits->path, l->relation_line, XB_SHOW(l->reference), of, wanted,
+		       usable ? ", or write benchmark = " : "", usable ? of : "");
 }
 
 /* A file is looked for beside the limits, then from the current folder. */
@@ -45,15 +85,11 @@ static int read_reference(const struct xb_limits *limits, size_t index, const st
 	if (xb_reference_load(is_beside ? beside : l->reference, &known->tables[index], &cause))
 		return xb_fail(error, XB_E_USAGE, "%.150s:%u: %s", limits->path, l->relation_line,
 			       cause.text);
-	for (size_t s = 0; s < config->size_count; s++)
-		if (xb_limit_covers(l, config->sizes[s]) &&
-		    !(of_table(known->tables[index], l, config->sizes[s]) > 0))
-			return xb_fail(error, XB_E_USAGE,
-				       "%.150s:%u: the table '%s' has no %s for %zu bytes; leave that size "
-				       "out of the limit",
-				       limits->path, l->relation_line, XB_SHOW(l->reference),
-				       xb_metric_name(l->metric), config->sizes[s]);
-	return 0;
+	int status = check_bench(limits, l, known->tables[index], error);
+	for (size_t s = 0; !status && s < config->size_count; s++)
+		if (xb_limit_covers(l, config->sizes[s]))
+			status = check_row(limits, l, known->tables[index], config->sizes[s], error);
+	return status;
 }
 
 int xb_known_read(const struct xb_limits *limits, const struct xb_config *config, const char *baseline_path,

@@ -79,7 +79,8 @@ static void find_against(const struct context *c, const struct xb_limit *limit, 
 			against->missing = "there is one pair only";
 		break;
 	case XB_RELATION_LINK:
-		against->low = against->high = xb_link_MBps(c->document, limit->transport);
+		against->low = against->high = xb_link_MBps(c->document, limit->transport, s->a, s->b) *
+					       (limit->bench == XB_BENCH_BIBW ? 2 : 1);
 		against->missing = "no device that carried the payload tells it";
 		break;
 	case XB_RELATION_BASELINE:

@@ -184,16 +184,17 @@ static void add_carriers(json_t *evidence, const char *host, struct xb_carriers 
 				xb_number_of(entry, "link_bits_per_s"));
 }
 
-double xb_link_MBps(json_t *document, const char *label)
+double xb_link_MBps(json_t *document, const char *label, uint32_t a, uint32_t b)
 {
-	json_t *evidence = json_object_get(xb_transport_of(document, label), "evidence"), *entry;
+	json_t *evidence = json_object_get(xb_transport_of(document, label), "evidence");
+	const char *hosts[2] = {xb_host_of_endpoint(document, a), xb_host_of_endpoint(document, b)};
 	struct xb_link slowest = {"", 0};
-	size_t i;
 
-	json_array_foreach(evidence, i, entry)
-	{
+	for (int i = 0; i < 2; i++) {
 		struct xb_carriers carriers = {0};
-		add_carriers(evidence, xb_text_of(entry, "host"), &carriers);
+		if (!hosts[i])
+			continue;
+		add_carriers(evidence, hosts[i], &carriers);
 		struct xb_link link = xb_carriers_slowest(&carriers);
 		xb_link_take_slower(&slowest, &link);
 	}

@@ -27,8 +27,9 @@ int xb_series_of(json_t *document, const struct xb_limit *limit, size_t size_byt
 		 struct xb_error *error);
 void xb_series_free(struct xb_series_set *set);
 
-/* Slowest device that carried the payload of a transport, in MB/s of one direction; NAN when not known. */
-double xb_link_MBps(json_t *document, const char *label);
+/* Slowest device that carried the payload of a transport on the hosts of these two endpoints, in MB/s of one
+ * direction; NAN when not known. */
+double xb_link_MBps(json_t *document, const char *label, uint32_t a, uint32_t b);
 /* Share of their time, in percent, that the cores of these two endpoints lost in the probe; NAN if unknown.
  */
 double xb_noise_of_pair(json_t *document, uint32_t a, uint32_t b);

@@ -307,6 +307,28 @@ def _():
         accept(limits.replace("sizes = 8", "sizes = 16"), "-t", "tcp", *FAST, status=2)
 
 
+@case("a table of another benchmark, and a value that its network cannot have, are refused with the line")
+def _():
+    fitting = {"pingpong": {"pingpong"}, "bw": {"bw"}}
+    tables = [os.path.basename(t)[:-4] for t in glob.glob(os.path.join(TOP, "share", "references", "*.csv"))]
+    assert len(tables) >= 18, tables
+    for table in tables:
+        with open(os.path.join(TOP, "share", "references", table + ".csv"), encoding="utf-8") as file:
+            of = re.search(r"^# bench: (\w+)", file.read(), re.M).group(1)
+        for bench in ("pingpong", "bw", "bibw"):
+            limits = RUN + f"[limit t]\ntransport = tcp\nmetric = bandwidth_MBps\nbenchmark = {bench}\nsizes = 4K\n" \
+                f"within = 50 % of reference {table}\n"
+            if bench in fitting.get(of, ()):
+                continue
+            refused = accept(limits, "-t", "tcp", *FAST, status=2)
+            assert ":8: the table" in refused.err, refused.err
+            assert f"is of benchmark {of}, and the limit of {bench}" in refused.err, refused.err
+    limits = RUN + "[limit t]\ntransport = tcp\nmetric = latency_us\nsizes = {}\nwithin = 50 % of reference osu-latency-opa-openmpi-4.1.1\n"
+    refused = accept(limits.format("8,4K"), "-t", "tcp", *FAST, status=2)
+    assert ":7:" in refused.err and "for 8 bytes is beyond what its network can do" in refused.err, refused.err
+    accept(limits.format("4K"), "-t", "tcp", *FAST, "--launches", "3:3", status=3)
+
+
 BASE = RUN + "[limit steady]\ntransport = it\nmetric = latency_us\nsizes = 8\nwithin = 300 % of baseline\n"
 
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "accept/rulings.h"
+#include "accept/series.h"
 
 /* Of a device on the second host: whether the endpoints there said that they use it, and what it carried. */
 static const char *own = "true", *carried = "0.1";
@@ -121,12 +122,72 @@ static void each_host_is_judged_by_its_own_device(void **state)
 	carried = "0.1";
 }
 
+/* Three hosts, of which the last has a slower adapter; the pairs reach these bandwidths. */
+static void each_pair_is_judged_by_the_link_of_its_own_hosts(void **state)
+{
+	(void)state;
+	static const char limits_of_link[] =
+		"[limit one]\ntransport = t\nmetric = bandwidth_MBps\nsizes = 1000\nwithin = 20 % of link\n"
+		"[limit two]\ntransport = t\nbenchmark = bibw\nmetric = bandwidth_MBps\nsizes = 1000\n"
+		"within = 20 % of link\n";
+	static struct xb_known known;
+	static struct xb_config config; /* large */
+	struct xb_error error = {0};
+	struct xb_limits limits;
+	struct xb_rulings rulings;
+	/* 1000 bytes in 0.09 us are 11111 MB/s, in 0.12 us 8333 MB/s; 100 and 10 Gb/s are 12500 and 1250 MB/s
+	 */
+	json_t *document = json_pack(
+		"{s:[{s:s, s:[i]}, {s:s, s:[i]}, {s:s, s:[i]}], s:[{s:s, s:s, s:o}], s:[]}", "hosts", "name",
+		"a", "endpoints", 0, "name", "b", "endpoints", 1, "name", "c", "endpoints", 2, "transports",
+		"label", "t", "status", "ok", "evidence", json_array(), "pairs");
+	json_t *evidence =
+		json_object_get(json_array_get(json_object_get(document, "transports"), 0), "evidence");
+	static const char *const benches[] = {"bw", "bibw"};
+	static const double us[3] = {0.09, 0.9, 0.12};
+
+	for (int i = 0; i < 3; i++)
+		json_array_append_new(evidence, json_pack("{s:s, s:s, s:f, s:f}", "host",
+							  (const char *[]){"a", "b", "c"}[i], "device", "d",
+							  "share_of_payload", 1.0, "link_bits_per_s",
+							  i == 2 ? 10e9 : 100e9));
+	for (int bench = 0; bench < 2; bench++)
+		for (int i = 0; i < 3; i++) {
+			json_t *values = json_array();
+			for (int l = 0; l < 6; l++)
+				json_array_append_new(values, json_real(us[i]));
+			json_array_append_new(json_object_get(document, "pairs"),
+					      json_pack("{s:s, s:s, s:i, s:b, s:[i,i], s:o}", "label", "t",
+							"bench", benches[bench], "size", 1000, "verified", 1,
+							"pair", i == 2 ? 1 : 0, i == 0 ? 1 : 2,
+							"launch_medians", values));
+		}
+	config.sizes[0] = 1000;
+	config.size_count = 1;
+	assert_int_equal(xb_limits_parse(limits_of_link, sizeof(limits_of_link) - 1, "test", &limits, &error),
+			 0);
+	assert_int_equal(xb_rule(document, &limits, &config, &known, NULL, &rulings, &error), 0);
+	assert_int_equal(rulings.count, 6);
+	for (size_t i = 0; i < 6; i++) {
+		double nominal = i % 3 == 0 ? 12500 : 1250;
+		assert_true(fabs(rulings.list[i].first.bound - nominal * 0.8 * (i < 3 ? 1 : 2)) < 1e-6);
+	}
+	/* 11 GB/s in one direction are enough, and 22 in both; 1.1 of 1.25 are, and so is more than that */
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(rulings.list[i].verdict, XB_VERDICT_PASS);
+	assert_true(isnan(xb_link_MBps(document, "other", 0, 1)));
+	xb_rulings_free(&rulings);
+	xb_limits_free(&limits);
+	json_decref(document);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_of_an_invalid_run_give_no_verdict),
 		cmocka_unit_test(only_limits_that_rest_on_the_transport_are_in_doubt),
 		cmocka_unit_test(each_host_is_judged_by_its_own_device),
+		cmocka_unit_test(each_pair_is_judged_by_the_link_of_its_own_hosts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
