@@ -120,12 +120,13 @@ int xb_team_lost(struct xb_team *team, uint32_t endpoint, struct xb_error *error
 		       *output ? "; its last output: " : "", output);
 }
 
-static int hung(const json_t *event, struct xb_error *error, uint32_t endpoint)
+static int hung(const struct xb_team *team, const json_t *event, struct xb_error *error, uint32_t endpoint)
 {
+	char name[128];
 	const char *phase = json_string_value(json_object_get(event, "phase"));
 	return xb_fail(error, XB_E_TIMEOUT,
-		       "hung: no progress before the deadline in phase \"%s\" (reported by worker %u); ended",
-		       phase ? phase : "?", endpoint);
+		       "hung: no progress before the deadline in phase \"%s\" (reported by %s); ended",
+		       phase ? phase : "?", xb_team_worker(team, endpoint, name, sizeof name));
 }
 
 static int64_t later(int64_t a, int64_t b)
@@ -150,7 +151,7 @@ static int step(struct xb_team *team, uint32_t endpoint, int64_t *deadline, json
 		}
 		int status = 0;
 		if (!strcmp(event, "hung")) {
-			status = hung(message, error, endpoint);
+			status = hung(team, message, error, endpoint);
 			team->hung = (int)endpoint;
 		} else if (!strcmp(event, "deadline"))
 			*deadline =
@@ -166,46 +167,13 @@ static int step(struct xb_team *team, uint32_t endpoint, int64_t *deadline, json
 	return 0;
 }
 
-/* Is this process of this machine stopped, by SIGSTOP or a debugger? */
-static int is_stopped(int pid)
+/* How long to wait for the other replies after a failure: what one cannot do at all, the others may not be
+ * able to do either, and that makes a difference. */
+static int grace_ms(json_t *reply)
 {
-	char path[64], state = 0;
-	snprintf(path, sizeof path, "/proc/%d/status", pid);
-	FILE *f = fopen(path, "re");
-	while (f && fscanf(f, "State: %c", &state) != 1 && fscanf(f, "%*[^\n]\n") != EOF)
-		;
-	if (f)
-		fclose(f);
-	return state == 'T' || state == 't';
-}
-
-/* A worker that gave no answer: "worker 1 on n2 (process 4711)", and whether it is stopped, where that can be
- * seen from here. Returns that. */
-static int silent_worker(const struct xb_team *team, uint32_t endpoint, char *text, size_t bytes)
-{
-	const struct xb_peer *peer = xb_team_peer(team, endpoint);
-	const struct xb_control *c = team->control;
-	int stopped = peer && (!c->hosts || c->here[endpoint]) && is_stopped(peer->pid);
-	snprintf(text, bytes, "worker %u%s%s (process %d%s)", endpoint, c->hosts ? " on " : "",
-		 c->hosts ? c->hosts[endpoint] : "", peer ? peer->pid : 0,
-		 stopped ? ", which is stopped" : "");
-	return stopped;
-}
-
-/* Nobody has failed, and not all have answered: one of those that have not, a stopped one if there is one. */
-static int no_answer(struct xb_team *team, const uint32_t *endpoints, size_t count, int timeout_ms,
-		     json_t **replies, struct xb_error *error)
-{
-	char name[160] = "";
-	int stopped = 0;
-	for (size_t i = 0; !stopped && i < count; i++) {
-		if (replies[i])
-			continue;
-		team->lost = (int)endpoints[i];
-		stopped = silent_worker(team, endpoints[i], name, sizeof name);
-	}
-	return xb_fail(error, XB_E_TIMEOUT, "hung: no answer from %s within %d s; ended", name,
-		       timeout_ms / 1000);
+	int status = xb_team_reply_status(reply);
+	int alike = status == XB_E_USAGE || status == XB_E_UNSUPPORTED || status == XB_E_UNAVAILABLE;
+	return alike ? 2000 : 500;
 }
 
 /* Sleeps until every listed endpoint has replied. replies[] must be NULL before. A reply with a negative
@@ -229,10 +197,9 @@ int xb_team_await(struct xb_team *team, const uint32_t *endpoints, size_t count,
 			if (status < 0) /* a death says more than the failure of its peer, a wait less */
 				return failed && status == XB_E_TIMEOUT ? 0 : status;
 			have += (size_t)status;
-			if (status == 1 && json_integer_value(json_object_get(replies[i], "status")) < 0 &&
-			    !failed) {
+			if (status == 1 && xb_team_reply_status(replies[i]) < 0 && !failed) {
 				failed = 1;
-				deadline = xb_now_ms() + 500;
+				deadline = xb_now_ms() + grace_ms(replies[i]);
 			}
 		}
 		if (have == count)
@@ -241,51 +208,13 @@ int xb_team_await(struct xb_team *team, const uint32_t *endpoints, size_t count,
 			return xb_fail(error, XB_E_ABORTED, "interrupted");
 		int64_t left = deadline - xb_now_ms();
 		if (left <= 0)
-			return failed ? 0 : no_answer(team, endpoints, count, timeout_ms, replies, error);
+			return failed ? 0
+				      : xb_team_no_answer(team, endpoints, count, timeout_ms, replies, error);
 		xb_hub_poll(hub, (int)left);
 		if (hub->child_exited)
 			xb_team_reap(team);
 	}
 	return 0;
-}
-
-/* The most telling of the failures in the replies: an aborted or peer-gone side only follows from the
- * other's. */
-int xb_team_judge(json_t **replies, size_t count, struct xb_error *error)
-{
-	json_t *worst = NULL;
-	int worst_status = 0;
-	for (size_t i = 0; i < count; i++) {
-		int status = (int)json_integer_value(json_object_get(replies[i], "status"));
-		if (status >= 0)
-			continue;
-		int follows = status == XB_E_ABORTED || status == XB_E_PEER;
-		if (!worst || (!follows && (worst_status == XB_E_ABORTED || worst_status == XB_E_PEER))) {
-			worst = replies[i];
-			worst_status = status;
-		}
-	}
-	if (!worst)
-		return 0;
-	const char *text = json_string_value(json_object_get(worst, "error"));
-	return xb_fail(error, worst_status, "%s", text ? text : xb_status_name(worst_status));
-}
-
-/* A worker that waited in vain blames the way to its peer; a peer that has said nothing at all is the
- * likelier cause. */
-int xb_team_judge_pairs(const struct xb_team *team, const uint32_t *ends, json_t **replies, size_t count,
-			struct xb_error *error)
-{
-	char name[160];
-	int status = xb_team_judge(replies, count, error);
-	for (size_t i = 0; status == XB_E_TIMEOUT && i < count; i++) {
-		if (replies[i] || !replies[i ^ 1u])
-			continue;
-		silent_worker(team, ends[i], name, sizeof name);
-		xb_append(error->text, sizeof error->text, "; %s gave no answer at all", name);
-		break;
-	}
-	return status;
 }
 
 int xb_team_ask(struct xb_team *team, uint32_t endpoint, json_t *request, int timeout_ms, json_t **reply,
@@ -302,7 +231,7 @@ int xb_team_ask(struct xb_team *team, uint32_t endpoint, json_t *request, int ti
 		return xb_team_lost(team, endpoint, error);
 	status = xb_team_await(team, &endpoint, 1, timeout_ms, reply, error);
 	if (!status)
-		status = xb_team_judge(reply, 1, error);
+		status = xb_team_judge(team, &endpoint, reply, 1, error);
 	if (status) {
 		json_decref(*reply);
 		*reply = NULL;
@@ -317,8 +246,9 @@ static uint64_t own_cpu_ns(void)
 
 /* A worker waits for its peer in vain. If that one says nothing at all, not even that it waits too, it is the
  * one that has stopped. */
-static void find_silent(struct xb_team *team, const uint32_t *ends, size_t count)
+static void find_silent(struct xb_team *team, const uint32_t *ends, size_t count, struct xb_error *error)
 {
+	char name[160];
 	size_t i = 0;
 	while (i < count && (int)ends[i] != team->hung)
 		i++;
@@ -328,11 +258,16 @@ static void find_silent(struct xb_team *team, const uint32_t *ends, size_t count
 	int64_t end = xb_now_ms() + SILENCE_MS;
 	while (xb_now_ms() < end && !team->control->hub.interrupted) {
 		struct xb_peer *peer = xb_team_peer(team, other);
-		if (peer && json_array_size(peer->inbox) > 0)
+		if (peer && json_array_size(peer->inbox) > 0) {
+			xb_append(error->text, sizeof error->text, "; its peer is %s",
+				  xb_team_worker(team, other, name, sizeof name));
 			return;
+		}
 		xb_hub_poll(&team->control->hub, 50);
 	}
 	team->lost = (int)other;
+	xb_team_silent_worker(team, other, name, sizeof name);
+	xb_append(error->text, sizeof error->text, "; %s gave no answer at all", name);
 }
 
 int xb_team_block(struct xb_team *team, const struct xb_pair *pairs, size_t pair_count,
@@ -371,11 +306,11 @@ int xb_team_block(struct xb_team *team, const struct xb_pair *pairs, size_t pair
 	if (!status)
 		status = xb_team_await(team, ends, 2 * pair_count, XB_BLOCK_PATIENCE_MS, replies, error);
 	if (status == XB_E_TIMEOUT && team->hung >= 0)
-		find_silent(team, ends, 2 * pair_count);
+		find_silent(team, ends, 2 * pair_count, error);
 	c->cpu_ns_while_timed += own_cpu_ns() - cpu;
 	c->timed_ns += xb_clock_ns(CLOCK_MONOTONIC) - begin;
 	if (!status)
-		status = xb_team_judge(replies, 2 * pair_count, error);
+		status = xb_team_judge(team, ends, replies, 2 * pair_count, error);
 	xb_team_drain(team);
 	return status;
 }

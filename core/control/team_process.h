@@ -22,13 +22,24 @@ int xb_team_lost(struct xb_team *team, uint32_t endpoint, struct xb_error *error
  * status ends the wait, after a moment for the others' replies. */
 int xb_team_await(struct xb_team *team, const uint32_t *endpoints, size_t count, int timeout_ms,
 		  json_t **replies, struct xb_error *error);
-/* The most telling of the failures in the replies: an aborted or peer-gone side only follows from the
- * other's. 0 if there is none. */
-int xb_team_judge(json_t **replies, size_t count, struct xb_error *error);
-/* The same for pairs (ends and replies 2i and 2i + 1 belong together): says as well which worker gave no
- * answer where its peer waited for it in vain. */
-int xb_team_judge_pairs(const struct xb_team *team, const uint32_t *ends, json_t **replies, size_t count,
-			struct xb_error *error);
+/* "worker 1", with " on HOST" where hosts were given. Returns text. */
+const char *xb_team_worker(const struct xb_team *team, uint32_t endpoint, char *text, size_t bytes);
+/* The same of one that gave no answer, with its process and whether that is stopped, where it can be seen
+ * from here. Returns the latter. */
+int xb_team_silent_worker(const struct xb_team *team, uint32_t endpoint, char *text, size_t bytes);
+/* Nobody has failed, and not all have answered: the stopped one if there is one, else all those that have
+ * not; a single one is lost. */
+int xb_team_no_answer(struct xb_team *team, const uint32_t *endpoints, size_t count, int timeout_ms,
+		      json_t **replies, struct xb_error *error);
+int xb_team_reply_status(const json_t *reply);
+/* The most telling of the failures in the replies of pairs (ends and replies 2i and 2i + 1 belong together)
+ * or of one worker (count 1), with who it is about where hosts were given: an aborted or peer-gone side only
+ * follows from the other's. 0 if there is none. */
+int xb_team_judge(const struct xb_team *team, const uint32_t *ends, json_t **replies, size_t count,
+		  struct xb_error *error);
+/* The same for the replies of all endpoints to "open". Whoever cannot alone is lost; what only some hosts
+ * refuse is unavailable there. */
+int xb_team_judge_opened(struct xb_team *team, json_t **replies, struct xb_error *error);
 /* The request that this team was started with. */
 struct xb_launch_request xb_team_request(const struct xb_team *team);
 

@@ -138,7 +138,7 @@ static int open_all(struct xb_team *team, json_t **replies, struct xb_error *err
 			return xb_team_lost(team, e, error);
 	}
 	int status = xb_team_await(team, endpoints, team->endpoints, OPEN_MS, replies, error);
-	return status ? status : xb_team_judge(replies, team->endpoints, error);
+	return status ? status : xb_team_judge_opened(team, replies, error);
 }
 
 static void copy_text(json_t *to, json_t *from, const char *key)
@@ -166,12 +166,13 @@ static int take_connected(struct xb_team *team, uint32_t endpoint, json_t *reply
 {
 	json_t *artifacts = json_object_get(reply, "artifacts"),
 	       *description = json_object_get(reply, "description");
+	char name[128];
 	if (artifacts && (!team->control->hosts || team->control->here[endpoint]))
 		json_array_extend(team->artifacts, artifacts);
 	if (!description) {
 		const char *why = json_string_value(json_object_get(reply, "describe_error"));
-		return xb_fail(error, XB_E_TRANSPORT, "the resolved path cannot be told: %s",
-			       why ? why : "no answer");
+		return xb_fail(error, XB_E_TRANSPORT, "the resolved path cannot be told by %s: %s",
+			       xb_team_worker(team, endpoint, name, sizeof name), why ? why : "no answer");
 	}
 	if (!team->descriptions[endpoint])
 		team->descriptions[endpoint] = json_incref(description);
@@ -201,7 +202,7 @@ static int connect_pairs(struct xb_team *team, const struct xb_pair *pairs, size
 	if (!status)
 		status = xb_team_await(team, ends, 2 * count, OPEN_MS, replies, error);
 	if (!status)
-		status = xb_team_judge_pairs(team, ends, replies, 2 * count, error);
+		status = xb_team_judge(team, ends, replies, 2 * count, error);
 	for (size_t i = 0; i < 2 * count; i++) {
 		if (!status)
 			status = take_connected(team, ends[i], replies[i], error);
