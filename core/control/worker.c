@@ -44,12 +44,16 @@ static int parse(char **arguments, size_t count, struct arguments *a)
 	return a->connect && a->key && a->endpoint && a->team >= 0 && count % 2 == 0 ? 0 : -1;
 }
 
-/* Rank that the job launcher gave to this process; -1 if there is none. */
-static int endpoint_from_launcher(void)
+/* "1", or "env:NAME/NAME": the rank that the job launcher has put into the first of these variables that is
+ * there. It says which, for others may have come from a job around this one. -1 if there is none. */
+static int endpoint_of(const char *given)
 {
-	static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		const char *value = getenv(names[i]);
+	char names[128], *save = NULL;
+	if (strncmp(given, "env:", 4) != 0)
+		return atoi(given);
+	snprintf(names, sizeof names, "%s", given + 4);
+	for (char *name = strtok_r(names, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
+		const char *value = getenv(name);
 		if (value && *value)
 			return atoi(value);
 	}
@@ -149,9 +153,10 @@ int xb_worker_main(char **arguments, size_t count)
 	signal(SIGPIPE, SIG_IGN);
 	worker.plugin_dir = a.plugin_dir;
 	worker.started_s = (int64_t)time(NULL);
-	worker.endpoint = !strcmp(a.endpoint, "env") ? endpoint_from_launcher() : atoi(a.endpoint);
+	worker.endpoint = endpoint_of(a.endpoint);
 	if (worker.endpoint < 0) {
-		fprintf(stderr, "xportbench worker: the launcher gave no rank in the environment\n");
+		fprintf(stderr, "xportbench worker: the launcher gave no rank in the environment (%s)\n",
+			a.endpoint);
 		return 2;
 	}
 	int status = xb_channel_library_init(&error);

@@ -2,11 +2,11 @@
 #ifndef XB_WORKER_H
 #define XB_WORKER_H
 /*
- * `xportbench worker --connect ADDRESS --key stdin|held:NAME|FILE --team T --endpoint E|env [--guard yes]
- * [--plugin-dir DIR]`: one
- * endpoint of a team. It authenticates, then sleeps on the control channel and does what it is told: open,
- * connect, block, noise, close. Every command gets one reply {"re": command, "status": 0 or negative,
- * "error": sentence, ...}.
+ * `xportbench worker --connect ADDRESS --key stdin|held:NAME|FILE --team T --endpoint E|env:NAME[/NAME]
+ * [--guard yes] [--plugin-dir DIR]`: one endpoint of a team, its number from the first of these variables
+ * that is set. It authenticates, then sleeps on the control channel and does what it is told: open, connect,
+ * block, noise, close. Every command gets one reply {"re": command, "status": 0 or negative, "error":
+ * sentence, ...}.
  */
 #include <stddef.h>
 #include "../error.h"

@@ -220,7 +220,9 @@ static int start(const struct xb_launch_request *request, struct xb_launched *ou
 	} else {
 		snprintf(key, sizeof key, "/proc/%d/fd/%d", (int)getpid(), request->key_fd);
 	}
-	xb_argv_add_worker(&argv, request, request->hosts && remote ? remote : request->self, key, "env");
+	xb_argv_add_worker(&argv, request, request->hosts && remote ? remote : request->self, key,
+			   kind == XB_MPI_KIND_OPENMPI ? "env:OMPI_COMM_WORLD_RANK/PMIX_RANK"
+						       : "env:PMI_RANK");
 	/* the variables are in mpirun's own environment as well: MCA parameters may be among them */
 	const struct xb_spawn_options options = {
 		.env = spec->env, .env_count = spec->env_count, .death_signal = SIGTERM};

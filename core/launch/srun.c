@@ -122,6 +122,7 @@ static int start(const struct xb_launch_request *request, struct xb_launched *ou
 	const struct xb_transport_spec *spec = request->spec;
 	const struct xb_config *config = request->config;
 	const char *command = config->srun_command ? config->srun_command : "srun", *type = "none";
+	const char *endpoint = "env:SLURM_PROCID";
 	struct variables v = {.count = 0};
 	struct xb_argv argv = {.count = 0};
 	char hex[2 * XB_KEY_BYTES + 1], file[64];
@@ -134,6 +135,7 @@ static int start(const struct xb_launch_request *request, struct xb_launched *ou
 		status = set_variable(&v, spec->env[i].key, spec->env[i].value, error);
 	if (!status && xb_is_mpi(spec->name)) {
 		type = library_of(request) == XB_MPI_KIND_HYDRA ? "pmi2" : "pmix";
+		endpoint = !strcmp(type, "pmi2") ? "env:PMI_RANK/SLURM_PROCID" : "env:PMIX_RANK/SLURM_PROCID";
 		if (!strcmp(type, "pmix"))
 			status = path_variables(request, &v, error);
 	}
@@ -151,7 +153,7 @@ static int start(const struct xb_launch_request *request, struct xb_launched *ou
 		status = set_variable(&v, "SLURM_HOSTFILE", file, error);
 	}
 	xb_argv_add_worker(&argv, request, config->remote_path ? config->remote_path : request->self, "stdin",
-			   "env");
+			   endpoint);
 	xb_key_to_hex(request->key, hex);
 	const struct xb_spawn_options options = {
 		.env = v.items, .env_count = v.count, .stdin_text = hex, .death_signal = SIGTERM};

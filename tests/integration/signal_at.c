@@ -25,7 +25,7 @@ static int own_endpoint(void)
 	close(fd);
 	for (word = line; word < line + length; before = word, word += strlen(word) + 1) {
 		worker |= !strcmp(word, "worker");
-		if (worker && !strcmp(before, "--endpoint") && strcmp(word, "env") != 0)
+		if (worker && !strcmp(before, "--endpoint") && strncmp(word, "env:", 4) != 0)
 			return atoi(word);
 	}
 	return worker && rank ? atoi(rank) : -1;

@@ -31,12 +31,12 @@ def slurm(command):
     assert done.returncode == 0, done.stdout[-800:]
 
 
-def start(*arguments, nodes=2, options=()):
+def start(*arguments, nodes=2, options=(), env=None):
     """xportbench inside an allocation. -I bounds the wait for it: without it salloc may wait for ever."""
     return subprocess.Popen([*hosts.inside("nodeA"), "salloc", "-I10", "-Q", f"-N{nodes}", f"-n{nodes}", *options, XB, *map(str, arguments)],
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
                             cwd=TOP, env={**environment(), "SLURM_CONF": f"{hosts.folder}/slurm.conf", "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                                          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+                                          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **(env or {})})
 
 
 def measure(*arguments, status=0, patience=100, **options):
@@ -65,6 +65,16 @@ def _():
     run = measure("-t", "tcp", "-H", "nodeB,nodeA", *SHORT)
     ends = {h["name"]: h["endpoints"] for h in run.document["hosts"]}
     assert ends == {"nodeB": [0], "nodeA": [1]}, ends
+
+
+@case("a rank that is in the environment already, as in a shell that srun has started, is not taken for a worker's")
+def _():
+    ranks = {"PMIX_RANK": "0", "PMI_RANK": "0", "OMPI_COMM_WORLD_RANK": "0"}
+    names = ["tcp"] + [name for plugin, name in (("mpi", "mpi:tcp"), ("mpi@mpich", "mpi@mpich:tcp")) if have_plugin(plugin)]
+    run = measure("-t", ",".join(names), *SHORT, env=ranks)
+    assert all(transport(run.document, name)["status"] == "ok" for name in names), run
+    ends = {h["name"]: h["endpoints"] for h in run.document["hosts"]}
+    assert ends == {"nodeA": [0], "nodeB": [1]}, ends
 
 
 @case("mpirun inside the job, where the key reaches the far rank without ssh")
