@@ -35,6 +35,15 @@ def _():
     assert document["seed"] == 1 and document["partial"] is False and document["stopped_by"] == "fixed"
 
 
+@case("libfabric and UCX are both on top of tcp, whichever is listed last")
+def _():
+    document = measure("-t", "tcp,ucx:tcp,ofi:tcp", "-s", 8, "-n", 5, "--launches", "1:1").document
+    adjacent = {(c["lower"], c["upper"]) for c in document["comparisons"] if c["adjacent"]}
+    assert adjacent == {("tcp", "ucx:tcp"), ("tcp", "ofi:tcp")}, adjacent
+    layers = {t["label"]: t["layer"] for t in document["transports"]}
+    assert layers == {"tcp": "fabric", "ucx:tcp": "middleware", "ofi:tcp": "middleware"}, layers
+
+
 @case("the resolved paths name what was asked for, and the loopback interface carried the payload")
 def _():
     document = measure("-t", ALL, "-s", "64K,1M", "-n", 20, "--launches", "1:1").document
