@@ -11,6 +11,7 @@
 
 #include "launcher.h"
 #include "mpi_path.h"
+#include "ucx_tls.h"
 
 struct arguments {
 	char **argv;
@@ -40,7 +41,7 @@ static void mca(struct arguments *to, const char *name, const char *value)
 
 static void environment(struct arguments *to, const char *format, const char *value)
 {
-	char text[XB_MPI_ITEM_BYTES + 32];
+	char text[XB_UCX_TLS_BYTES + 32];
 
 	snprintf(text, sizeof text, format, value);
 	add(to, "-x");
@@ -68,7 +69,7 @@ static void shm(struct arguments *to)
 
 static void ucx(struct arguments *to, const struct xb_mpi_path *path)
 {
-	char tls[XB_MPI_ITEM_BYTES];
+	char tls[XB_UCX_TLS_BYTES];
 
 	/* pml/ucx bows out unless one of these lists matches; by default they name InfiniBand only */
 	mca(to, "pml", "ucx");
@@ -76,11 +77,8 @@ static void ucx(struct arguments *to, const struct xb_mpi_path *path)
 	mca(to, "pml_ucx_devices", "any");
 	mca(to, "osc", "^rdma,pt2pt,sm");
 	if (*path->first) {
-		snprintf(tls, sizeof tls, "%s", path->first);
-		for (char *c = tls; *c; c++)
-			if (*c == '+')
-				*c = ',';
-		environment(to, "UCX_TLS=%s,self", tls);
+		xb_ucx_tls(path->first, tls);
+		environment(to, "UCX_TLS=%s", tls);
 	}
 	if (*path->second)
 		environment(to, "UCX_NET_DEVICES=%s", path->second);

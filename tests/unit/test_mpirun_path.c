@@ -56,6 +56,17 @@ static void each_path_becomes_its_flags(void **state)
 	assert_flags("ucx/rc/mlx5_0:1",
 		     "--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any --mca osc "
 		     "^rdma,pt2pt,sm -x UCX_TLS=rc,self -x UCX_NET_DEVICES=mlx5_0:1");
+	assert_flags("ucx/rc_verbs+posix+rc_mlx5",
+		     "--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any --mca osc "
+		     "^rdma,pt2pt,sm -x UCX_TLS=rc_verbs,ud_verbs:aux,posix,rc_mlx5,ud_mlx5:aux,self");
+	assert_flags("ucx/dc_mlx5", "--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any --mca osc "
+				    "^rdma,pt2pt,sm -x UCX_TLS=dc_mlx5,ud_mlx5:aux,self");
+	/* as long as it may be */
+	assert_flags("ucx/rc_mlx5+rc_mlx5+rc_mlx5+rc_mlx5+rc_mlx5+rc_mlx5+rc_mlx5+rc_mlx5",
+		     "--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any --mca osc "
+		     "^rdma,pt2pt,sm -x UCX_TLS=rc_mlx5,ud_mlx5:aux,rc_mlx5,ud_mlx5:aux,rc_mlx5,ud_mlx5:aux,"
+		     "rc_mlx5,ud_mlx5:aux,rc_mlx5,ud_mlx5:aux,rc_mlx5,ud_mlx5:aux,rc_mlx5,ud_mlx5:aux,"
+		     "rc_mlx5,ud_mlx5:aux,self");
 	assert_flags("ofi",
 		     "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_exclude none --mca osc ^ucx,rdma");
 	assert_flags("ofi/psm2",

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "launch/ucx_tls.h"
 
 #define ADDRESS_MAGIC 0x58424d41u /* "XBMA" */
 
@@ -106,7 +107,7 @@ static int steer_mpich(const struct xb_mpi_context *context, struct xb_error *er
 	const struct xb_mpi_path *path = &context->path;
 	const bool over_ucx = strstr(context->device, "ucx") != NULL,
 		   over_ofi = strstr(context->device, "ofi") != NULL;
-	char tls[XB_MPI_ITEM_BYTES + 8];
+	char tls[XB_UCX_TLS_BYTES];
 
 	if (over_ucx &&
 	    (path->route == XB_MPI_UCX || path->route == XB_MPI_TCP || path->route == XB_MPI_SHM)) {
@@ -117,13 +118,10 @@ static int steer_mpich(const struct xb_mpi_context *context, struct xb_error *er
 				       "asked for mpi:%s; MPICH over UCX takes the name of an interface, not "
 				       "a subnet",
 				       context->setup->path);
-		snprintf(tls, sizeof tls, "%s,self",
-			 path->route == XB_MPI_TCP   ? "tcp"
-			 : path->route == XB_MPI_SHM ? "shm"
-						     : path->first);
-		for (char *c = tls; *c; c++)
-			if (*c == '+')
-				*c = ',';
+		xb_ucx_tls(path->route == XB_MPI_TCP   ? "tcp"
+			   : path->route == XB_MPI_SHM ? "shm"
+						       : path->first,
+			   tls);
 		if (path->route != XB_MPI_UCX || *path->first)
 			setenv("UCX_TLS", tls, 0);
 		if (*device)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launch/ucx_tls.h"
 #include "names.h"
 
 /* UCX's own groups (ucp_context.c). ":aux" is a transport used only to set connections up. */
@@ -125,11 +126,8 @@ static int add_transport(const char *name, const struct xb_ucx_inventory *invent
 		return refuse_transport(name, inventory, error);
 	append(path->asked, sizeof(path->asked), "+", name);
 	append(path->tls, sizeof(path->tls), ",", name);
-	/* UCX's groups bring their set-up transport along, the plain names do not. */
-	if (strcmp(name, "rc_verbs") == 0)
-		append(path->tls, sizeof(path->tls), ",", "ud_verbs:aux");
-	if (strcmp(name, "rc_mlx5") == 0 || strcmp(name, "dc_mlx5") == 0)
-		append(path->tls, sizeof(path->tls), ",", "ud_mlx5:aux");
+	if (xb_ucx_auxiliary(name))
+		append(path->tls, sizeof(path->tls), ",", xb_ucx_auxiliary(name));
 	return 0;
 }
 
