@@ -27,7 +27,7 @@
 
 #include "error.h"
 
-#define XB_TRANSPORT_ABI 2u
+#define XB_TRANSPORT_ABI 3u
 #define XB_ADDRESS_MAX 4096u /* largest out-of-band address or exported region, bytes */
 
 enum xb_layer { XB_LAYER_TRUTH, XB_LAYER_FABRIC, XB_LAYER_MIDDLEWARE, XB_LAYER_MPI };
@@ -130,6 +130,7 @@ struct xb_description {
 	uint32_t caps; /* XB_CAP_* */
 	size_t max_message_bytes; /* 0 = no limit known */
 	size_t eager_bytes; /* largest message sent eagerly or inline; 0 = unknown */
+	unsigned mtu_bytes; /* of this end alone, before the peer has its say; 0: that of the device counts */
 	int path_ok; /* 1: resolved is what the path asked for (or no path was given) */
 	char note[256]; /* why path_ok is 0, or something the reader of the result must know */
 };

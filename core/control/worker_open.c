@@ -287,10 +287,11 @@ static int import_regions(struct xb_worker *w, struct xb_worker_link *link, json
 }
 
 /* What differs between two ends more often than it should. */
-static void add_place(struct xb_worker *w, json_t *description, const char *device)
+static void add_place(struct xb_worker *w, json_t *description, const struct xb_description *d)
 {
-	int mtu = xb_link_mtu(device), node = xb_link_numa("/sys", device),
-	    cpu_node = xb_topology_numa_of_cpu(w->cpu);
+	const char *device = d->device;
+	int mtu = d->mtu_bytes ? (int)d->mtu_bytes : xb_link_mtu("/sys", device),
+	    node = xb_link_numa("/sys", device), cpu_node = xb_topology_numa_of_cpu(w->cpu);
 	if (mtu > 0)
 		json_object_set_new(description, "mtu", json_integer(mtu));
 	if (node >= 0)
@@ -316,7 +317,7 @@ void xb_worker_describe(struct xb_worker *w, struct xb_worker_link *link, json_t
 			  "max_message_bytes", (json_int_t)d.max_message_bytes, "eager_bytes",
 			  (json_int_t)d.eager_bytes, "path_ok", d.path_ok, "note", d.note);
 	if (*d.device) {
-		add_place(w, description, d.device);
+		add_place(w, description, &d);
 		json_object_set_new(description, "counted",
 				    json_boolean(w->counters && xb_counters_know(w->counters, d.device)));
 	}

@@ -10,6 +10,9 @@
 #include "sysfs.h"
 #include "system.h"
 
+/* What RDMA over Ethernet puts before and behind the payload at most, as the kernel reckons. */
+#define ROCE_HEADERS 96
+
 /*
  * "speed" is in Mb/s, or -1. Only devices with hardware behind them count: the kernel gives veth 10 Gb/s and
  * tun 10 Mb/s, which they exceed. Bonds and VLANs pass on the speed of what is below them.
@@ -56,32 +59,40 @@ static uint64_t rdma_rate(const char *sysfs_root, const char *device, unsigned p
 	return (uint64_t)(gigabits * 1e9 + 0.5);
 }
 
-uint64_t xb_link_rate_bits(const char *sysfs_root, const char *device)
+/* The name and the port of "eth0", "mlx5_0", "mlx5_0/1" or "mlx5_0:1"; 0 if it is no name of a device. */
+static int split_device(const char *device, char name[64], unsigned *port)
 {
-	char name[64];
 	size_t length = strcspn(device, "/:");
-	unsigned port = 1;
 
+	*port = 1;
 	/* a path out of /sys/class is no device */
-	if (length == 0 || length >= sizeof(name) || device[0] == '.')
+	if (length == 0 || length >= 64 || device[0] == '.')
 		return 0;
 	memcpy(name, device, length);
 	name[length] = '\0';
-	if (device[length] && (sscanf(device + length + 1, "%u", &port) != 1 || port == 0))
+	return !device[length] || (sscanf(device + length + 1, "%u", port) == 1 && *port > 0);
+}
+
+uint64_t xb_link_rate_bits(const char *sysfs_root, const char *device)
+{
+	char name[64];
+	unsigned port;
+
+	if (!split_device(device, name, &port))
 		return 0;
 	if (xb_sysfs_exists("%s/class/infiniband/%s", sysfs_root, name))
 		return rdma_rate(sysfs_root, name, port);
-	return device[length] ? 0 : netdev_rate(sysfs_root, name);
+	return strcmp(device, name) == 0 ? netdev_rate(sysfs_root, name) : 0;
 }
 
-int xb_link_mtu(const char *device)
+static int interface_mtu(const char *interface)
 {
 	struct ifreq request = {0};
 	int fd, mtu = 0;
 
-	if (strlen(device) >= sizeof(request.ifr_name))
+	if (strlen(interface) >= sizeof(request.ifr_name))
 		return 0;
-	strcpy(request.ifr_name, device);
+	strcpy(request.ifr_name, interface);
 	/* not from sysfs, which shows the namespace of whoever mounted it */
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0)
@@ -89,6 +100,35 @@ int xb_link_mtu(const char *device)
 	if (fd >= 0)
 		close(fd);
 	return mtu;
+}
+
+int xb_link_roce_mtu(int interface_mtu_bytes)
+{
+	int mtu = 4096;
+
+	while (mtu > 128 && mtu > interface_mtu_bytes - ROCE_HEADERS)
+		mtu /= 2;
+	return mtu > 128 ? mtu : 0;
+}
+
+int xb_link_mtu(const char *sysfs_root, const char *device)
+{
+	char name[64], interface[64];
+	unsigned port;
+
+	if (!split_device(device, name, &port))
+		return 0;
+	if (!xb_sysfs_exists("%s/class/infiniband/%s", sysfs_root, name))
+		return interface_mtu(device);
+	/* one for each GID; those that are free cannot be read */
+	for (int i = 0;
+	     xb_sysfs_exists("%s/class/infiniband/%s/ports/%u/gid_attrs/ndevs/%d", sysfs_root, name, port, i);
+	     i++)
+		if (xb_sysfs_line(interface, sizeof(interface),
+				  "%s/class/infiniband/%s/ports/%u/gid_attrs/ndevs/%d", sysfs_root, name,
+				  port, i) > 0)
+			return xb_link_roce_mtu(interface_mtu(interface));
+	return 0;
 }
 
 int xb_link_numa(const char *sysfs_root, const char *device)

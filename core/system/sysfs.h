@@ -13,5 +13,7 @@ int xb_sysfs_exists(const char *format, ...) __attribute__((format(printf, 1, 2)
 int xb_sysfs_numa_of_cpu(const char *root, int cpu);
 size_t xb_sysfs_cache_of_cpu(const char *root,
 			     int cpu); /* bytes of the largest-level data cache of this CPU; 0 unknown */
+/* The RDMA MTU (256 ... 4096) that an interface of this MTU has room for; 0: none. */
+int xb_link_roce_mtu(int interface_mtu_bytes);
 
 #endif

@@ -51,8 +51,9 @@ int xb_counter_is_device(const char *counted, const char *device);
 /* --- link.c: bits/s of an interface ("eth0") or RDMA port ("mlx5_0", "mlx5_0/1", "mlx5_0:1"); 0 if unknown
  * or made up, as for veth, which carries more than it says. */
 uint64_t xb_link_rate_bits(const char *sysfs_root, const char *device);
-/* Of a network interface of this network namespace, bytes; 0 if it is none. */
-int xb_link_mtu(const char *device);
+/* Of a network interface of this network namespace, or that of RDMA over the one that a RoCE port belongs to,
+ * bytes; 0 if unknown (InfiniBand's is known to libibverbs alone). */
+int xb_link_mtu(const char *sysfs_root, const char *device);
 /* NUMA node of an interface or RDMA device ("mlx5_0/1" too); -1 unknown, or a machine with one node. */
 int xb_link_numa(const char *sysfs_root, const char *device);
 

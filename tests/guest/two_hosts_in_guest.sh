@@ -62,7 +62,7 @@ says "rdma_cm took the address of host $NODE" "endpoint $NODE .*rdma_cm from 10.
 if [ "$NODE" = 0 ]; then
 	./xportbench listen --key-file key >/tmp/listener 2>&1 &
 	listener=$!
-	timeout 200 ./exercise -T 190 --listen 6999 -b pingpong -s 8 -n 5 -x 1 --cpus 0 "$plugin" rxe0 >"$log" 2>&1
+	timeout 330 ./exercise -T 320 --listen 6999 -b pingpong -s 8 -n 5 -x 1 --cpus 0 "$plugin" rxe0 >"$log" 2>&1
 	kill $listener
 	wait $listener
 	cp /tmp/listener "$log"
@@ -84,6 +84,17 @@ for t in run["transports"]:
     seen = {e["host"] for e in t["evidence"] if e["device"] == "rxe0/1" and e.get("tx_packets", 0) >= 100 and e.get("rx_packets", 0) >= 100}
     ok = ok and t["status"] == "ok" and seen == hosts and "rxe0/1" in t["carried"]["devices"]
 sys.exit(not ok)'
+	# the usual mistake: large frames at one end only
+	ip link set eth0 mtu 1500
+	timeout 150 ./xportbench -t verbs:rxe0 @10.8.0.1 --key-file key -s 65536 --launches 1:1 -n 20 --bind none -q -o /tmp/mtu.json >"$log" 2>&1
+	status=$?
+	check "a run between ports with different MTUs" "exit status $status" [ "$status" = 0 ]
+	check "says so, and that the smaller one was used" "not so: $(head -c 3000 /tmp/mtu.json 2>&1)" python3 -c 'import json, sys
+run = json.load(open("/tmp/mtu.json"))
+told = [f["text"] for f in run["findings"] if f["code"] == "mtu-differs" and f["label"] == "verbs:rxe0"]
+sys.exit(len(told) != 1 or "1024 on host1" not in told[0] or "4096 on host0" not in told[0] or "mtu 1024" not in run["transports"][0]["resolved_path"])'
+	check "equal MTUs are not remarked on" "they were: $(head -c 3000 /tmp/run.json 2>&1)" sh -c '! grep -q mtu-differs /tmp/run.json'
+	ip link set eth0 mtu 4200
 	timeout 60 ./exercise -T 50 --join 10.8.0.1:6999 --endpoint 1 -b pingpong -s 8 -n 5 -x 1 --cpus 0 "$plugin" rxe0 >"$log" 2>&1
 fi
 
@@ -92,7 +103,7 @@ pairs=$((pairs + 1))
 if [ "$NODE" = 1 ]; then
 	before=$(rdma_counter rxe0 rcvd_pkts)
 	timeout 100 ./exercise -T 90 --cpus 0 -b pingpong -s 64 -n 1000000 --join "10.8.0.1:$((7000 + pairs))" --endpoint 1 "$plugin" rxe0 \
-		timeout=10 >"$log" 2>&1 &
+		timeout=14 >"$log" 2>&1 &
 	for _ in $(seq 600); do
 		[ "$(rdma_counter rxe0 rcvd_pkts)" -gt "$((before + 200))" ] && break
 		sleep 0.1
@@ -100,7 +111,7 @@ if [ "$NODE" = 1 ]; then
 	kill -9 "$(pgrep -P $! exercise)"
 	wait
 else
-	timeout 100 ./exercise -T 90 --cpus 0 -b pingpong -s 64 -n 1000000 --listen "$((7000 + pairs))" "$plugin" rxe0 timeout=10 >"$log" 2>&1
+	timeout 100 ./exercise -T 90 --cpus 0 -b pingpong -s 64 -n 1000000 --listen "$((7000 + pairs))" "$plugin" rxe0 timeout=14 >"$log" 2>&1
 	status=$?
 	check "a peer on another host that is killed ends the block" "exit status $status" [ "$status" = 1 ]
 	says "and that is said" 'an endpoint has left|transport retry counter exceeded'

@@ -7,7 +7,10 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -483,6 +486,60 @@ static void link_rates_of_rdma_ports(void **state)
 	fixture_close(&machine);
 }
 
+/* an RDMA MTU is a power of two that leaves room for the headers */
+static void the_mtu_of_roce_follows_from_that_of_its_interface(void **state)
+{
+	static const int expected[][2] = {{0, 0},	{351, 0},     {352, 256},   {1119, 512},
+					  {1120, 1024}, {1500, 1024}, {2200, 2048}, {4191, 2048},
+					  {4192, 4096}, {9000, 4096}, {65536, 4096}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+		assert_int_equal(xb_link_roce_mtu(expected[i][0]), expected[i][1]);
+}
+
+#define NDEVS "sys/devices/virtual/infiniband/rxe0/ports/1/gid_attrs/ndevs/"
+
+static void set_mtu(const char *interface, int mtu)
+{
+	struct ifreq request = {.ifr_mtu = mtu};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	strcpy(request.ifr_name, interface);
+	assert_true(fd >= 0);
+	assert_int_equal(ioctl(fd, SIOCSIFMTU, &request), 0);
+	close(fd);
+}
+
+static void the_mtu_of_a_port_is_that_of_its_interface(void **state)
+{
+	struct fixture machine;
+	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	if (home < 0 || unshare(CLONE_NEWNET))
+		skip(); /* elsewhere the loopback interface must keep its MTU */
+	fixture_open(&machine, "soft-roce");
+	set_mtu("lo", 1500);
+	assert_int_equal(xb_link_mtu(machine.sys, "lo"), 1500);
+	assert_int_equal(xb_link_mtu(machine.sys, "nowhere"), 0);
+	assert_int_equal(xb_link_mtu(machine.sys, "../net/lo"), 0);
+	assert_int_equal(xb_link_mtu(machine.sys, "rxe0/1"), 0); /* no interface is told */
+	/* a free entry of the table: reading it fails, as reading a folder does */
+	fixture_write(&machine, NDEVS "0/x", "");
+	fixture_write(&machine, NDEVS "1", "lo\n");
+	assert_int_equal(xb_link_mtu(machine.sys, "rxe0/1"), 1024);
+	set_mtu("lo", 4200);
+	assert_int_equal(xb_link_mtu(machine.sys, "rxe0:1"), 4096);
+	assert_int_equal(xb_link_mtu(machine.sys, "rxe0"), 4096);
+	assert_int_equal(xb_link_mtu(machine.sys, "rxe0/2"), 0);
+	fixture_write(&machine, NDEVS "1", "elsewhere\n"); /* an interface of another namespace */
+	assert_int_equal(xb_link_mtu(machine.sys, "rxe0"), 0);
+	fixture_close(&machine);
+	assert_int_equal(setns(home, CLONE_NEWNET), 0);
+	close(home);
+}
+
 static void numa_node_and_cache_of_a_cpu(void **state)
 {
 	struct fixture machine;
@@ -537,6 +594,8 @@ int main(void)
 		cmocka_unit_test(devices_are_recognised_by_what_transports_call_them),
 		cmocka_unit_test(link_rates_of_interfaces),
 		cmocka_unit_test(link_rates_of_rdma_ports),
+		cmocka_unit_test(the_mtu_of_roce_follows_from_that_of_its_interface),
+		cmocka_unit_test(the_mtu_of_a_port_is_that_of_its_interface),
 		cmocka_unit_test(numa_node_and_cache_of_a_cpu),
 		cmocka_unit_test(this_host_describes_itself),
 	};

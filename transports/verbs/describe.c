@@ -62,6 +62,7 @@ int vb_describe(void *context, void *conn, struct xb_description *out, struct xb
 		out->caps |= XB_CAP_PUT | XB_CAP_GET | XB_CAP_PUT_WATCH;
 	out->max_message_bytes = ud ? mtu_bytes : c->port.port.max_msg_sz;
 	out->eager_bytes = c->inline_bytes;
+	out->mtu_bytes = c->mtu_bytes;
 	out->path_ok = 1; /* what was asked for is what was opened */
 	if (vb_is_soft(c->port.name))
 		add_note(out, "software RDMA: says nothing about the speed of an adapter");
