@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verbs backend's decisions, without a device: routes, GIDs, paths and keys. */
+/* The verbs backend's decisions, without a device: inline, routes, GIDs, paths and keys. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 
 #if __has_include(<infiniband/verbs.h>)
 #include "../../transports/verbs/gid.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../transports/verbs/queue_pair.c" /* NOLINT(bugprone-suspicious-include) */
 #include "../../transports/verbs/route.c" /* NOLINT(bugprone-suspicious-include) */
 #include "../../transports/verbs/settings.c" /* NOLINT(bugprone-suspicious-include) */
 
@@ -24,6 +25,97 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	assert_int_equal(entry_size, sizeof(*entries));
 	memcpy(entries, table, (size_t)table_entries * entry_size);
 	return table_entries;
+}
+
+static struct {
+	int64_t limit; /* most that a queue pair may have inline; below 0: none can be made */
+	uint32_t rounded_to; /* what is granted is a multiple of it */
+	int asked, alive;
+	struct ibv_qp pairs[64];
+} device;
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	const uint32_t step = device.rounded_to;
+
+	(void)pd;
+	device.asked++;
+	assert_true((size_t)device.asked <= sizeof device.pairs / sizeof *device.pairs);
+	if (attr->cap.max_inline_data > device.limit) {
+		errno = EINVAL;
+		return NULL;
+	}
+	attr->cap.max_inline_data = (attr->cap.max_inline_data + step - 1) / step * step;
+	device.alive++;
+	return &device.pairs[device.asked - 1];
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	assert_true(qp >= device.pairs && qp < device.pairs + device.asked);
+	device.alive--;
+	return 0;
+}
+
+/* ---- queue pairs */
+
+static struct ibv_qp *pair_of_device(int64_t limit, uint32_t rounded_to, uint32_t *ask, uint32_t *granted)
+{
+	static struct vb_context context;
+
+	device.limit = limit;
+	device.rounded_to = rounded_to;
+	device.asked = device.alive = 0;
+	*granted = 0;
+	return vb_queue_pair(&context, NULL, ask, granted);
+}
+
+static void as_much_is_sent_inline_as_the_device_grants(void **state)
+{
+	(void)state;
+	for (uint32_t limit = 0; limit <= 300; limit++) {
+		const uint32_t most = limit < 236 ? limit : 236;
+		uint32_t ask = 236, granted;
+
+		assert_non_null(pair_of_device(limit, 1, &ask, &granted));
+		assert_int_equal(granted, most);
+		assert_int_equal(ask, most);
+		assert_int_equal(device.alive, 1); /* those on the way are gone */
+		assert_true(device.asked <= 20);
+		/* the next one asks once */
+		assert_non_null(pair_of_device(limit, 1, &ask, &granted));
+		assert_int_equal(granted, most);
+		assert_int_equal(device.asked, 1);
+	}
+}
+
+static void what_is_granted_beyond_what_was_asked_for_is_used(void **state)
+{
+	uint32_t ask = 236, granted;
+
+	(void)state;
+	assert_non_null(pair_of_device(236, 64, &ask, &granted));
+	assert_int_equal(granted, 256);
+	assert_int_equal(ask, 236);
+	assert_non_null(pair_of_device(100, 16, &ask, &granted));
+	assert_int_equal(granted, 112);
+	assert_int_equal(device.alive, 1);
+}
+
+static void a_device_without_queue_pairs_is_not_asked_for_ever(void **state)
+{
+	uint32_t ask = 65536, granted;
+
+	(void)state;
+	assert_null(pair_of_device(-1, 1, &ask, &granted));
+	assert_int_equal(errno, EINVAL);
+	assert_true(device.asked <= 18);
+	assert_int_equal(device.alive, 0);
+	/* a huge wish: near what there is, in a bounded number of tries */
+	ask = 65536;
+	assert_non_null(pair_of_device(20000, 1, &ask, &granted));
+	assert_in_range(granted, 19990, 20000);
+	assert_true(device.asked <= 16);
 }
 
 /* ---- routes */
@@ -307,6 +399,9 @@ static void what_does_not_go_together_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_much_is_sent_inline_as_the_device_grants),
+		cmocka_unit_test(what_is_granted_beyond_what_was_asked_for_is_used),
+		cmocka_unit_test(a_device_without_queue_pairs_is_not_asked_for_ever),
 		cmocka_unit_test(within_a_subnet_the_lid_is_enough),
 		cmocka_unit_test(a_global_header_is_added_for_each_of_its_reasons),
 		cmocka_unit_test(another_subnet_is_refused),

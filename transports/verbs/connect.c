@@ -29,35 +29,13 @@ struct address {
 };
 _Static_assert(sizeof(struct address) <= XB_ADDRESS_MAX, "address is too long");
 
-static struct ibv_qp *create_qp(struct vb_context *c, struct ibv_cq *cq, uint32_t inline_bytes,
-				uint32_t *granted)
+/* ask: what to ask for inline; becomes what the device takes, for the next one. */
+static int create_qp(struct vb_context *c, struct vb_peer *peer, uint32_t *ask, struct xb_error *error)
 {
-	struct ibv_qp_init_attr attr = {.send_cq = cq,
-					.recv_cq = cq,
-					.qp_type = c->set.kind == VB_UD ? IBV_QPT_UD : IBV_QPT_RC,
-					.cap = {.max_send_wr = c->send_depth,
-						.max_recv_wr = c->recv_depth,
-						.max_send_sge = 1,
-						.max_recv_sge = 1,
-						.max_inline_data = inline_bytes}};
-	struct ibv_qp *qp = ibv_create_qp(c->pd, &attr);
+	const uint32_t asked = *ask;
+	uint32_t granted = 0;
 
-	if (qp)
-		*granted = attr.cap.max_inline_data;
-	return qp;
-}
-
-/* Devices refuse what they cannot inline with EINVAL or ENOMEM: ask for less until it works. */
-static int create_any_qp(struct vb_context *c, struct vb_peer *peer, struct xb_error *error)
-{
-	uint32_t ask = c->set.inline_bytes < 0 ? DEFAULT_INLINE : (uint32_t)c->set.inline_bytes, granted = 0;
-	uint32_t asked = ask;
-
-	peer->qp = create_qp(c, peer->cq, ask, &granted);
-	while (!peer->qp && ask) {
-		ask /= 2;
-		peer->qp = create_qp(c, peer->cq, ask, &granted);
-	}
+	peer->qp = vb_queue_pair(c, peer->cq, ask, &granted);
 	if (!peer->qp)
 		return vb_fail(c, error, XB_E_RESOURCE, "ibv_create_qp", errno,
 			       errno == ENOMEM
@@ -110,6 +88,7 @@ static int create_channel(struct vb_context *c, struct vb_peer *peer, struct xb_
 
 int vb_peers_create(struct vb_context *c, struct xb_error *error)
 {
+	uint32_t ask = c->set.inline_bytes < 0 ? DEFAULT_INLINE : (uint32_t)c->set.inline_bytes;
 	int entries = (int)(c->send_depth + c->recv_depth), rc;
 
 	if (c->endpoints > MOST_ENDPOINTS)
@@ -131,7 +110,7 @@ int vb_peers_create(struct vb_context *c, struct xb_error *error)
 			return vb_fail(c, error, XB_E_RESOURCE, "ibv_create_cq", errno,
 				       errno == ENOMEM ? "raise the limit of locked memory (ulimit -l)"
 						       : "use a smaller window (-W)");
-		rc = create_any_qp(c, peer, error);
+		rc = create_qp(c, peer, &ask, error);
 		if (rc == XB_OK)
 			rc = to_init(c, peer->qp, error);
 		if (rc != XB_OK)

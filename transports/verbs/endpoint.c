@@ -241,7 +241,7 @@ static const struct xb_key keys[] = {
 	{"gid", "INDEX", "GID to use; default: RoCE v2 with an IPv4 address, LID on InfiniBand"},
 	{"mtu", "256|512|1024|2048|4096", "path MTU; default: what both ports have"},
 	{"inline", "BYTES",
-	 "largest message sent inline; default: what the device grants when asked for 236"},
+	 "largest message sent inline; default: what the device grants, if asked for 236 at most"},
 	{"sl", "0..15", "service level"},
 	{"lid", "0..127", "which of the LIDs that the subnet manager gave both ports (LMC)"},
 	{"tc", "0..255", "traffic class of the global route header (RoCE: DSCP * 4)"},

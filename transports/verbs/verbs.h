@@ -5,10 +5,12 @@
  * Raw verbs backend, inside view. One context is one port of one device: protection domain, memory regions
  * and, for each peer, a queue pair with a completion queue of its own. A connection is one such pair.
  *
- * settings.c keys and path     device.c  devices, ports, what is wrong with them     gid.c   which GID
- * endpoint.c open ... close    connect.c queue pairs, addresses, connecting          route.c which route
- * cm.c       rdma_cm           hot.c     timed operations                            ring.c  receives into a
- * ring failure.c  errors and events in words     describe.c, probe.c
+ * settings.c    keys and path                    device.c, probe.c  devices, ports, what is wrong with them
+ * gid.c, route.c  which GID, which route          endpoint.c         open ... close
+ * queue_pair.c  with as much inline as there is  connect.c          queue pairs, addresses, connecting
+ * cm.c          rdma_cm                          hot.c              timed operations
+ * ring.c        receives into a ring             failure.c          errors and events in words
+ * describe.c    what was resolved
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -170,6 +172,10 @@ struct vb_connection {
 	struct xb_hot hot;
 	struct xb_error failure;
 };
+
+/* ---- queue_pair.c: a queue pair that sends up to *ask bytes inline, or as many as the device takes, which
+ * *ask becomes; *granted may be more. NULL, and errno, if there is none at all. */
+struct ibv_qp *vb_queue_pair(struct vb_context *c, struct ibv_cq *cq, uint32_t *ask, uint32_t *granted);
 
 /* ---- connect.c */
 int vb_peers_create(struct vb_context *c, struct xb_error *error);
