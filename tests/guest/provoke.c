@@ -5,6 +5,7 @@
  * case went as it should.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ struct end {
 
 static const struct xb_transport *t;
 static atomic_int abort_flag;
-static struct end a, b;
+static struct end a, b, x;
 
 static void *area(size_t bytes)
 {
@@ -225,6 +226,41 @@ static int synchronous(void)
 	return 0;
 }
 
+static void *join_a(void *unused)
+{
+	join(&a, &b);
+	return unused;
+}
+
+/* Somebody calls in the place of endpoint 1 and does not know what endpoint 0 demands; then it calls itself.
+ */
+static int stranger(void)
+{
+	unsigned char blob[XB_ADDRESS_MAX];
+	struct xb_error error = {0, ""};
+	size_t bytes = sizeof blob;
+	pthread_t waiting;
+	int status;
+
+	open_end(&x, 1, a.setup.path, XB_OP_SEND, a.setup.keys, a.setup.key_count);
+	must(t->address(x.context, 0, blob, &bytes, &error), "address", &error);
+	bytes = sizeof blob;
+	must(t->address(a.context, 1, blob, &bytes, &error), "address", &error);
+	blob[bytes - 2 * sizeof(uint32_t) - 1] ^= 1; /* its end, before the numbers of two queue pairs */
+	if (pthread_create(&waiting, NULL, join_a, NULL))
+		abort();
+	status = t->connect(x.context, 0, blob, bytes, x.conn, &error);
+	printf("the stranger: %s\n", status ? error.text : "was let in");
+	t->close(x.context, 0);
+	join(&b, &a);
+	pthread_join(waiting, NULL);
+	must(b.hot->recv(b.conn, b.buffer, 2000, b.region, request(&b, 0)), "recv", &(struct xb_error){0});
+	must(send_and_wait(&a, 2000), "send", &(struct xb_error){0});
+	must(b.hot->wait(b.conn, request(&b, 0)), "wait", &(struct xb_error){0});
+	printf("endpoint 1: was let in\n");
+	return status == 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -241,6 +277,7 @@ int main(int argc, char **argv)
 		{"access", XB_OP_WRITE, {{0}}, 0, access_beyond, 0},
 		{"unregistered", XB_OP_SEND, {{0}}, 0, unregistered, 0},
 		{"synchronous", XB_OP_SEND, {{0}}, 0, synchronous, 0},
+		{"stranger", XB_OP_SEND, {{"cm", "1"}}, 1, stranger, 0},
 		/* both want a path over the interface v0; an acknowledgement is waited for for hours */
 		{"idle", XB_OP_SEND, {{0}}, 0, idle, 0},
 		{"full", XB_OP_SEND, {{"timeout", "31"}}, 1, full, 0},
@@ -261,8 +298,10 @@ int main(int argc, char **argv)
 			continue;
 		open_end(&a, 0, argv[2], cases[i].op, cases[i].keys, cases[i].key_count);
 		open_end(&b, 1, argv[2], cases[i].op, cases[i].keys, cases[i].key_count);
-		join(&a, &b);
-		join(&b, &a);
+		if (cases[i].run != stranger) { /* which does it by itself */
+			join(&a, &b);
+			join(&b, &a);
+		}
 		failed = cases[i].run();
 		if (!cases[i].closes_b)
 			t->close(b.context, 0);

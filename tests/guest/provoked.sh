@@ -23,3 +23,5 @@ provoked "a write a byte beyond the peer's memory" access \
 provoked "a send of memory that is not registered" unregistered \
 	'^endpoint 0: .*the send of 2000 bytes to endpoint 1 failed: local protection error.*not registered'
 provoked "a synchronous send is complete when its receive has taken it, and not before" synchronous
+provoked "a stranger is not let in through rdma_cm, and the peer is, after it" stranger \
+	'^the stranger: .*connecting to endpoint 0 through rdma_cm failed: RDMA_CM_EVENT_REJECTED' '^endpoint 1: was let in'

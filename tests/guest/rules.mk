@@ -7,6 +7,6 @@ $(BUILD)/tests/count_verbs.so: tests/guest/count_verbs.c
 	$(CC) $(filter-out -fsanitize=% -fno-sanitize%,$(XB_CFLAGS)) -shared -o $@ $< -ldl -libverbs
 $(BUILD)/tests/provoke: tests/guest/provoke.c $(BUILD)/core/error.o
 	@mkdir -p $(@D)
-	$(CC) $(XB_CFLAGS) $(LDFLAGS_ALL) -o $@ $^ -ldl
+	$(CC) $(XB_CFLAGS) $(LDFLAGS_ALL) -o $@ $^ -ldl -lpthread
 exercise: $(GUEST_PROGRAMS)
 endif

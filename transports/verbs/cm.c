@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "verbs.h"
 
@@ -20,16 +21,17 @@
 #define LOOK_MS 50 /* at the abort flag, while waiting */
 #define PATIENCE_LOOKS (30000 / LOOK_MS) /* the peer comes to connect at about the same time */
 
-/* Private data of a request: who asks. */
+/* Private data of a request: who asks, and that they know the address that came over the control channel. */
 struct hello {
-	uint32_t magic, endpoint;
+	uint32_t endpoint;
+	uint8_t token[VB_CM_TOKEN_BYTES];
 };
-#define MAGIC 0x58425643u
 
 struct vb_cm {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *listener;
 	struct rdma_cm_id **ids; /* for each peer: its request, or mine; NULL: none yet */
+	uint8_t token[VB_CM_TOKEN_BYTES];
 };
 
 union address {
@@ -103,6 +105,8 @@ static int create(struct vb_context *c, struct xb_error *error)
 		c->cm->ids = calloc(c->endpoints, sizeof(struct rdma_cm_id *));
 	if (!c->cm || !c->cm->ids)
 		return xb_fail(error, XB_E_RESOURCE, "verbs: out of memory");
+	if (getrandom(c->cm->token, sizeof(c->cm->token), 0) != (ssize_t)sizeof(c->cm->token))
+		return xb_fail(error, XB_E_SYSTEM, "verbs: cannot get random bytes: %s", strerror(errno));
 	c->cm->channel = rdma_create_event_channel();
 	if (!c->cm->channel)
 		return failed(c, "rdma_create_event_channel",
@@ -134,6 +138,7 @@ int vb_cm_listen(struct vb_context *c, struct vb_cm_address *address, struct xb_
 	mine = rdma_get_local_addr(c->cm->listener);
 	*address =
 		(struct vb_cm_address){.family = mine->sa_family, .port = rdma_get_src_port(c->cm->listener)};
+	memcpy(address->token, c->cm->token, sizeof(address->token));
 	if (mine->sa_family == AF_INET) {
 		memcpy(address->ip, &((const struct sockaddr_in *)(const void *)mine)->sin_addr, 4);
 	} else {
@@ -163,14 +168,16 @@ void vb_cm_text(const struct vb_context *c, char *text, size_t bytes)
 
 /* ---- events */
 
-/* A request is kept for the connect that will ask for it. */
+/* A request is kept for the connect that will ask for it; that of a stranger takes nobody's place. */
 static void keep_request(struct vb_context *c, const struct rdma_cm_event *event)
 {
-	struct hello hello = {0, 0};
+	struct hello hello;
 
-	if (event->param.conn.private_data && event->param.conn.private_data_len >= sizeof(hello))
-		memcpy(&hello, event->param.conn.private_data, sizeof(hello));
-	if (hello.magic == MAGIC && hello.endpoint < c->endpoints && !c->cm->ids[hello.endpoint])
+	if (!event->param.conn.private_data || event->param.conn.private_data_len < sizeof(hello))
+		return;
+	memcpy(&hello, event->param.conn.private_data, sizeof(hello));
+	if (!memcmp(hello.token, c->cm->token, sizeof(hello.token)) && hello.endpoint < c->endpoints &&
+	    !c->cm->ids[hello.endpoint])
 		c->cm->ids[hello.endpoint] = event->id;
 }
 
@@ -274,6 +281,8 @@ static int step(struct vb_connection *k, struct rdma_cm_id *id, enum ibv_qp_stat
 	}
 	if (mask & IBV_QP_MIN_RNR_TIMER)
 		attr.min_rnr_timer = 1; /* rdma_cm says 0, which is 0.66 s */
+	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attr.max_rd_atomic > c->port.attr.max_qp_init_rd_atom)
+		attr.max_rd_atomic = (uint8_t)c->port.attr.max_qp_init_rd_atom; /* the peer serves more */
 	if (mask & IBV_QP_TIMEOUT)
 		attr.timeout = c->set.timeout;
 	if (mask & IBV_QP_AV)
@@ -302,7 +311,7 @@ static struct rdma_conn_param parameters(const struct vb_connection *k, uint8_t 
 	const int most = k->context->port.attr.max_qp_rd_atom;
 
 	return (struct rdma_conn_param){.private_data = hello,
-					.private_data_len = sizeof(*hello),
+					.private_data_len = hello ? sizeof(*hello) : 0,
 					.responder_resources = (uint8_t)(most < 255 ? most : 255),
 					.initiator_depth = reads,
 					.retry_count = k->context->retries,
@@ -315,8 +324,7 @@ static struct rdma_conn_param parameters(const struct vb_connection *k, uint8_t 
 static int accept_peer(struct vb_connection *k, uint8_t reads, struct xb_error *error)
 {
 	struct vb_context *c = k->context;
-	const struct hello hello = {MAGIC, c->endpoint};
-	struct rdma_conn_param param = parameters(k, reads, &hello);
+	struct rdma_conn_param param = parameters(k, reads, NULL);
 	struct rdma_cm_id *id;
 	int rc = XB_OK, kind = -1, status = 0;
 
@@ -384,11 +392,12 @@ static int ask_peer(struct vb_connection *k, const struct vb_cm_address *theirs,
 		    struct xb_error *error)
 {
 	struct vb_context *c = k->context;
-	const struct hello hello = {MAGIC, c->endpoint};
+	struct hello hello = {.endpoint = c->endpoint};
 	struct rdma_conn_param param = parameters(k, reads, &hello);
 	struct rdma_cm_id *id;
 	int got, rc = resolve(k, theirs, error);
 
+	memcpy(hello.token, theirs->token, sizeof(hello.token));
 	if (rc != XB_OK)
 		return rc;
 	id = c->cm->ids[k->peer];

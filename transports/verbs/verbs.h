@@ -185,10 +185,12 @@ int vb_connect(void *context, uint32_t peer, const void *address, size_t bytes, 
 	       struct xb_error *error);
 
 /* ---- cm.c */
+#define VB_CM_TOKEN_BYTES 16u
 struct vb_cm_address {
 	uint16_t family, port; /* AF_INET, AF_INET6; port in network order */
 	uint32_t scope;
 	uint8_t ip[16];
+	uint8_t token[VB_CM_TOKEN_BYTES]; /* whoever asks to connect has to name it */
 };
 /* Starts to listen on an address of the context's port, which goes into *address. */
 int vb_cm_listen(struct vb_context *c, struct vb_cm_address *address, struct xb_error *error);
