@@ -190,7 +190,7 @@ static const struct field swap_comparison_fields[] = {
 	{"overhead_us_per_message", OBJECT, 0, overhead_fields, NULL, 0},
 	{"distinguishable", TRUTH, 0, NULL, NULL, 0},
 	{NULL, TEXT, 0, NULL, NULL, 0}};
-static const struct field reference_point_fields[] = {{"size", COUNT, 0, NULL, NULL, 0},
+static const struct field reference_point_fields[] = {{"size", COUNT, OR_NULL, NULL, NULL, 0},
 						      {"latency_us", POSITIVE, OR_NULL, NULL, NULL, 0},
 						      {"MBps", POSITIVE, OR_NULL, NULL, NULL, 0},
 						      {"beyond", TRUTH, 0, NULL, NULL, 0},

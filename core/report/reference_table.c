@@ -62,9 +62,28 @@ static size_t bench_index(const char *name)
 	return b;
 }
 
-static void head(struct xb_out *out, const struct xb_view *v, const char *unit, size_t shown, int swap)
+/* The run's estimate for the protocol and mode of a point that has no size: peak MB/s, or us per message. */
+static double own_estimate(json_t *document, json_t *point, const char *label, int rate)
 {
-	xb_put(out, XB_PLAIN, -8, "size");
+	size_t i;
+	json_t *item;
+	json_array_foreach(json_object_get(document, "swap_estimates"), i, item)
+	{
+		if (xb_count_of(item, "protocol") == xb_count_of(point, "protocol") &&
+		    strcmp(xb_text_of(item, "label"), label) == 0 &&
+		    strcmp(xb_text_of(item, "mode"), xb_text_of(point, "mode")) == 0 &&
+		    json_is_true(json_object_get(item, "overlap")) ==
+			    json_is_true(json_object_get(point, "overlap")))
+			return rate ? xb_number_of(item, "peak_MBps")
+				    : xb_number_of(json_object_get(item, "latency_us"), "from_minima");
+	}
+	return NAN;
+}
+
+static void head(struct xb_out *out, const struct xb_view *v, const char *first, const char *unit,
+		 size_t shown, int swap)
+{
+	xb_put(out, XB_PLAIN, -8, first);
 	if (swap)
 		xb_put(out, XB_PLAIN, -24, "mode");
 	xb_put(out, XB_PLAIN, -14, "published");
@@ -77,27 +96,21 @@ static void head(struct xb_out *out, const struct xb_view *v, const char *unit, 
 	xb_newline(out);
 }
 
-static void put_point(struct xb_out *out, const struct xb_view *v, json_t *point, size_t bench, int rate,
-		      size_t shown)
+static int has_size(json_t *point)
 {
-	const int swap = bench == XB_BENCH_SWAP;
-	double own[MOST_SHOWN];
-	int any = 0;
+	return json_is_integer(json_object_get(point, "size"));
+}
+
+static void put_mode(struct xb_out *out, json_t *point)
+{
 	char text[40];
-	for (size_t t = 0; t < shown; t++) {
-		own[t] = swap ? own_swap(v->document, point, v->transports[t].label)
-			      : own_value(v, bench, xb_count_of(point, "size"), t, rate);
-		any |= isfinite(own[t]);
-	}
-	if (!any || !json_is_integer(json_object_get(point, "size")))
-		return;
-	xb_size_text(xb_count_of(point, "size"), text, sizeof(text));
-	xb_put(out, XB_PLAIN, -8, text);
-	if (swap) {
-		snprintf(text, sizeof(text), "%.20s%s", xb_text_of(point, "mode"),
-			 json_is_true(json_object_get(point, "overlap")) ? " w/overlap" : "");
-		xb_put(out, XB_PLAIN, -24, text);
-	}
+	snprintf(text, sizeof(text), "%.20s%s", xb_text_of(point, "mode"),
+		 json_is_true(json_object_get(point, "overlap")) ? " w/overlap" : "");
+	xb_put(out, XB_PLAIN, -24, text);
+}
+
+static void put_values(struct xb_out *out, json_t *point, const double *own, size_t shown, int rate)
+{
 	int wrong = json_is_true(json_object_get(point, "beyond"));
 	put_number(out, wrong ? XB_YELLOW : XB_PLAIN, 14, xb_number_of(point, rate ? "MBps" : "latency_us"),
 		   rate, wrong ? " !" : "");
@@ -106,6 +119,60 @@ static void put_point(struct xb_out *out, const struct xb_view *v, json_t *point
 		put_number(out, XB_PLAIN, LABEL_WIDTH, own[t], rate, "");
 	}
 	xb_newline(out);
+}
+
+static void put_point(struct xb_out *out, const struct xb_view *v, json_t *point, size_t bench, int rate,
+		      size_t shown)
+{
+	const int swap = bench == XB_BENCH_SWAP;
+	double own[MOST_SHOWN];
+	int any = 0;
+	char text[40];
+	if (!has_size(point))
+		return;
+	for (size_t t = 0; t < shown; t++) {
+		own[t] = swap ? own_swap(v->document, point, v->transports[t].label)
+			      : own_value(v, bench, xb_count_of(point, "size"), t, rate);
+		any |= isfinite(own[t]);
+	}
+	if (!any)
+		return;
+	xb_size_text(xb_count_of(point, "size"), text, sizeof(text));
+	xb_put(out, XB_PLAIN, -8, text);
+	if (swap)
+		put_mode(out, point);
+	put_values(out, point, own, shown, rate);
+}
+
+/* --- swaps by protocol, without a size: estimates over all sizes */
+
+static void put_estimate(struct xb_out *out, const struct xb_view *v, json_t *point, int rate, size_t shown)
+{
+	double own[MOST_SHOWN];
+	int any = 0;
+	char text[40];
+	if (has_size(point))
+		return;
+	for (size_t t = 0; t < shown; t++) {
+		own[t] = own_estimate(v->document, point, v->transports[t].label, rate);
+		any |= isfinite(own[t]);
+	}
+	if (!any)
+		return;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)xb_count_of(point, "protocol"));
+	xb_put(out, XB_PLAIN, -8, text);
+	put_mode(out, point);
+	put_values(out, point, own, shown, rate);
+}
+
+static void print_estimates(struct xb_out *out, const struct xb_view *v, json_t *points, size_t shown)
+{
+	for (int rate = 1; rate >= 0; rate--) {
+		size_t i;
+		json_t *point;
+		head(out, v, "protocol", rate ? "peak MB/s" : "us per message", shown, 1);
+		json_array_foreach(points, i, point) put_estimate(out, v, point, rate, shown);
+	}
 }
 
 static size_t count_beyond(json_t *points)
@@ -142,8 +209,16 @@ static void print_reference(struct xb_out *out, const struct xb_view *v, json_t 
 		xb_put_wrapped(out, XB_PLAIN, 2, text);
 		return;
 	}
-	head(out, v, rate ? "MB/s" : swap ? "us per message, fastest protocol" : "us", shown, swap);
-	json_array_foreach(points, i, point) put_point(out, v, point, bench, rate, shown);
+	if (swap && !has_size(json_array_get(points, 0))) {
+		print_estimates(out, v, points, shown);
+	} else {
+		head(out, v, "size",
+		     rate   ? "MB/s"
+		     : swap ? "us per message, fastest protocol"
+			    : "us",
+		     shown, swap);
+		json_array_foreach(points, i, point) put_point(out, v, point, bench, rate, shown);
+	}
 	if (wrong > 0) {
 		snprintf(text, sizeof(text), "! beyond what the link can do (%zu of %zu published values)",
 			 wrong, json_array_size(points));

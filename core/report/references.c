@@ -148,6 +148,13 @@ static int beyond(const struct table *t, double size, double us, double MBps)
 	return t->link > 0.0 && (MBps * 8e6 > ways * t->link || size * 8e6 / us > ways * t->link);
 }
 
+/* Of a benchmark that a run can have. */
+static int has_place(const struct table *t)
+{
+	return strcmp(t->bench, "pingpong") == 0 || strcmp(t->bench, "bw") == 0 ||
+	       strcmp(t->bench, "bibw") == 0 || strcmp(t->bench, "swap") == 0;
+}
+
 static int take_row(struct table *t, struct xb_error *error)
 {
 	char *parts[MOST_COLUMNS];
@@ -164,6 +171,9 @@ static int take_row(struct table *t, struct xb_error *error)
 		MBps = size / us;
 	if (!isfinite(us) && !isfinite(MBps))
 		return refuse(error, t, "neither a latency nor a bandwidth");
+	if (!isfinite(size) && has_place(t) &&
+	    !(strcmp(t->bench, "swap") == 0 && isfinite(number(protocol)) && mode != NULL))
+		return refuse(error, t, "no size; swaps alone can do with a protocol and a mode");
 	if (json_array_size(t->points) == MOST_POINTS)
 		return refuse(error, t, "too many rows");
 	json_t *point = json_pack("{s:o, s:o, s:o, s:b}", "size",
@@ -203,8 +213,7 @@ static int read_table(struct table *t, struct xb_error *error)
 		return refuse(error, t, "there are no rows");
 	if (json_object_get(t->json, "title") == NULL || json_object_get(t->json, "provenance") == NULL)
 		return refuse(error, t, "it does not say what it is (# title:, # provenance:)");
-	if (strcmp(t->bench, "pingpong") && strcmp(t->bench, "bw") && strcmp(t->bench, "bibw") &&
-	    strcmp(t->bench, "swap"))
+	if (!has_place(t))
 		strcpy(t->bench, "other");
 	json_object_set_new(t->json, "bench", json_string(t->bench));
 	if (json_object_get(t->json, "remark") == NULL)

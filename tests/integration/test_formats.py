@@ -3,6 +3,7 @@
 # xb-sanitize: no (the printers run sanitized in the unit tests)
 """--format imb, osu, now: a strict grammar of what the tools print, as their parsers expect it."""
 import csv
+import json
 import os
 import re
 import sys
@@ -198,13 +199,37 @@ def _():
     assert max(map(len, result.out.splitlines())) <= 100
 
 
+@case("a table of swaps by protocol stands beside the run's own peak and latency, by protocol and mode")
+def _():
+    result = run("-t", "tcp", "-b", "swap", "--protocol", "0,3", "-s", "1M,2M", "-n", 5, "--launches", "1:1", "--reference", "commtest-sp3-protocols",
+                 "--format", "json")
+    assert result.status in (0, 3), result
+    document = json.loads(result.out)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(result.out)
+        text = printed(path, "table").split("reference commtest-sp3-protocols")[1]
+    peaks, latencies = text.split("us per message")
+    assert "peak MB/s" in peaks, text
+    for e in document["swap_estimates"]:
+        row = rf"^ +{e['protocol']} +{re.escape(e['mode'])} +(\S+) +(\S+)$"
+        peak, latency = (re.findall(row, part, re.M) for part in (peaks, latencies))
+        assert len(peak) == len(latency) == 1, (row, text)
+        assert abs(float(peak[0][1]) / e["peak_MBps"] - 1) < 0.01, (peak, e)
+        assert 0 < float(peak[0][0]) < 200 and 10 < float(latency[0][0]) < 200, "of an SP"
+        assert abs(float(latency[0][1]) - e["latency_us"]["from_minima"]) < 0.01 * abs(e["latency_us"]["from_minima"]) + 0.01, (latency, e)
+    assert not re.search(r"^ +5 ", text, re.M), text
+
+
 @case("a reference that is not there is refused before anything is measured; a file of one's own is taken")
 def _():
     result = run("-t", "tcp", "--reference", "nothing-like-it")
     assert result.status == 2 and "xportbench references" in result.err and len(result.err.splitlines()) == 1, result
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "ours.csv")
-        for text, words in (("bytes,latency_us\n8,1.0\n", "provenance"), ("# title: t\n# provenance: p\nbytes\n8\n", "neither"), ("", "no rows")):
+        for text, words in (("bytes,latency_us\n8,1.0\n", "provenance"), ("# title: t\n# provenance: p\nbytes\n8\n", "neither"),
+                            ("# title: t\n# bench: pingpong\n# provenance: p\nlatency_us\n8\n", "no size"), ("", "no rows")):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             result = run("-t", "tcp", "--reference", path)

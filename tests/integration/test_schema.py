@@ -157,6 +157,22 @@ def _():
     assert not documents["complete.json"]["partial"] and not documents["failures.json"]["partial"]
 
 
+@case("with every published table beside it, a run is valid, and `report` prints what it printed")
+def _():
+    tables = [line for line in run("references").out.splitlines() if line and line[0] != " "]
+    assert len(tables) > 10, tables
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run.json")
+        for table in tables:
+            swap = ("-b", "swap", "--total", "2M", "-s", "1M,2M", "--protocol", "0,3") if table.startswith("commtest") else ("-s", "8,1K", "-b", "pingpong,bw")
+            result = run("-t", "null", *swap, "-n", 5, "--launches", "1:1", "--reference", table, "-o", path)
+            assert result.status in (0, 3) and table in result.out, (table, result)
+            with open(path, encoding="utf-8") as file:
+                validate(strictly(file.read()))
+            again = run("report", path)
+            assert again.out == result.out and not again.err, (table, again)
+
+
 @case("the schema refuses what the program refuses")
 def _():
     document = documents_made_by_hand()["complete.json"]
