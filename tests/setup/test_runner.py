@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from xbtest import TOP, case, main  # noqa: E402
 
 sys.dont_write_bytecode = True
+os.environ.pop("XB_CHECK_SKIPS", None)
 loader = importlib.machinery.SourceFileLoader("runner", os.path.join(TOP, "tests", "run"))
 runner = importlib.util.module_from_spec(importlib.util.spec_from_loader("runner", loader))
 loader.exec_module(runner)
@@ -104,6 +105,36 @@ def _():
         assert outcome.failed and not again, end
     outcome, again = looks(Program("guest", "not ok - a: took too long", "ok - a"))
     assert again and not outcome.failed, outcome.failed
+
+
+@case("where skips are refused, one that is not on the list is a failure, and one that is stays a skip")
+def _():
+    skips = os.path.join(work.name, "skips")
+    with open(skips, "w", encoding="utf-8") as file:
+        file.write("# why\n\n*integration/stand-in: noise *: too busy*\n")
+    program = Program("integration", "", "")
+    for text, allowed in (("skip - noise is seen: too busy a machine", True), ("skip - noise is seen: no root", False),
+                          ("skip - two hosts: no network namespaces", False)):
+        outcome = said("ok - a\n" + text)
+        runner.refuse_skips(program.name, outcome)
+        assert len(outcome.skipped) == 1 and not outcome.failed, "by hand any skip will do"
+        os.environ["XB_CHECK_SKIPS"] = skips
+        try:
+            runner.refuse_skips(program.name, outcome)
+        finally:
+            del os.environ["XB_CHECK_SKIPS"]
+        assert (len(outcome.skipped), len(outcome.failed)) == ((1, 0) if allowed else (0, 1)), (text, outcome.failed)
+
+
+@case("a whole program that is skipped is a failure in CI, unless it runs the second time")
+def _():
+    os.environ["XB_CHECK_SKIPS"] = ".ci/skips"
+    try:
+        for second, fails in (("ok - verbs in a guest", False), ("skip - verbs in a guest: cannot be downloaded", True)):
+            outcome, again = looks(Program("guest", "skip - verbs in a guest: cannot be downloaded", second, status=0))
+            assert again and bool(outcome.failed) == fails, (second, outcome.failed)
+    finally:
+        del os.environ["XB_CHECK_SKIPS"]
 
 
 main()
