@@ -107,6 +107,23 @@ def _():
     assert again and not outcome.failed, outcome.failed
 
 
+@case("what lint finds is certain; a lint that ran out of time gets a second look")
+def _():
+    outcome, again = looks(Program("lint", "not ok - cppcheck finds nothing", "ok - cppcheck finds nothing"))
+    assert outcome.failed and not again
+    program = Program("lint", "ok - cppcheck finds nothing", "ok - cppcheck finds nothing", status="$(sleep 20)")
+    program.timeout_s = 2
+    outcome, again = looks(program)
+    assert again and not outcome.failed, outcome.failed
+
+
+@case("there is a second look while the time left is what the first one took, and none after that")
+def _():
+    for seconds, expected in ((60, True), (0.3, False)):
+        _, again = looks(Program("integration", "not ok - a", "ok - a", status="$(sleep 0.2; echo 1)"), seconds)
+        assert again == expected, (seconds, again)
+
+
 @case("where skips are refused, one that is not on the list is a failure, and one that is stays a skip")
 def _():
     skips = os.path.join(work.name, "skips")
