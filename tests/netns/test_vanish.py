@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-# xb-timeout: 200
+# xb-timeout: 400
 """A far host that vanishes in the middle is noticed, its results so far are kept, and neither side keeps anything running."""
 import os
 import re
@@ -10,22 +10,23 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from hosts import Hosts  # noqa: E402
-from xbtest import Skip, case, finish, load, main, results, transport, wait_until  # noqa: E402
+from xbtest import Skip, case, finish, have_plugin, load, main, results, transport, wait_until  # noqa: E402
 
 hosts = None
-# "within 10 s", as issue and documentation say, and something for a busy machine
-NOTICED_S = 15
+# 10 s is typical, as issue and documentation say; the rest is for a busy machine
+NOTICED_S = 25
 
 
 class Running:
     """A long run between nodeA and nodeB that has finished a launch."""
 
-    def __init__(self, names="tcp", extra=()):
-        self.path = f"{hosts.folder}/vanish.json"
+    def __init__(self, name="tcp"):
+        self.path, self.name = f"{hosts.folder}/vanish.json", name
         if os.path.exists(self.path):
             os.unlink(self.path)
-        self.process = hosts.start("-t", names, "-H", "nodeA,nodeB", "-s", "8", "-n", 5000, "--launches", "100:100", "--time", 90, "--bind", "0,1",
-                                   "--ssh-command", hosts.ssh, "-o", self.path, *extra)
+        # blocks of a second and more: what is done in one happens in it
+        self.process = hosts.start("-t", name, "-H", "nodeA,nodeB", "-s", "8", "-n", 50000, "--launches", "100:100", "--time", 90,
+                                   "--bind", "0,1", "--ssh-command", hosts.ssh, "-o", self.path)
 
     def __enter__(self):
         wait_until(lambda: os.path.exists(self.path) and results(load(self.path)), 40, "a first launch")
@@ -45,45 +46,57 @@ class Running:
             return hosts.counters("nodeA", "sx0")["tx_packets"] - before > 200
         wait_until(busy, 40, "a block")
 
-    def ends(self, seconds, begin=None):
-        """The end of the run, and how long after the beginning (now) it came."""
-        begin = begin or time.monotonic()
-        run = finish(self.process, seconds)
-        took = time.monotonic() - begin
-        assert run.status == 4, run
-        t = transport(load(self.path), "tcp")
-        assert t["status"] in ("failed", "unavailable") and t["error"], t
-        assert results(load(self.path)), "what was measured is kept"
-        print(f"# noticed after {took:.1f} s: {t['error']}", flush=True)
-        return run, t["error"]
+    def kill_far(self):
+        """Kills what runs on nodeB until the run has ended; returns when the last of it was hit."""
+        hit = 0.0
 
-
-@case("all processes of the far host are killed")
-def _():
-    with Running() as running:
-        for pid, _ in hosts.processes("nodeB"):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        # a kill between two launches hits nothing: then once more
-        def again():
-            for pid, _ in hosts.workers("nodeB"):
+        def kill(found):
+            nonlocal hit
+            for pid, _ in found:
                 try:
                     os.kill(pid, signal.SIGKILL)
+                    hit = time.monotonic()
                 except ProcessLookupError:
                     pass
-            return running.process.poll() is not None
-        wait_until(again, 40, "the end of the run")
-        _, error = running.ends(10)
-        assert "nodeB" in error or "worker" in error, error
-    hosts.nothing_left()
+
+        def again():
+            kill(hosts.workers("nodeB"))
+            return self.process.poll() is not None
+        kill(hosts.processes("nodeB"))
+        wait_until(again, 60, "the end of the run")  # a kill between two launches hits nothing: then once more
+        assert hit, "nothing was there to be killed"
+        return hit
+
+    def ends(self, begin):
+        """The error of a run that has ended within NOTICED_S of the beginning."""
+        run = finish(self.process, 60)
+        took = time.monotonic() - begin
+        assert run.status == 4, run
+        t = transport(load(self.path), self.name)
+        assert t["status"] in ("failed", "unavailable") and t["error"], t
+        assert results(load(self.path)), "what was measured is kept"
+        print(f"# {self.name}: noticed after {took:.1f} s: {t['error']}", flush=True)
+        assert took < NOTICED_S, f"noticed after {took:.1f} s"
+        return t["error"]
+
+
+for name in ("tcp", "mpi:tcp"):
+    @case(f"all processes of the far host are killed, {name}")
+    def _(name=name):
+        if not have_plugin(name.split(":")[0]):
+            raise Skip(f"{name} is not built")
+        with Running(name) as running:
+            running.in_block()
+            error = running.ends(running.kill_far())
+            assert "nodeB" in error, error
+        hosts.nothing_left()
 
 
 @case("the far sshd and its sessions are killed")
 def _():
     with Running() as running:
         running.in_block()
+        begin = time.monotonic()
         for pid in hosts.on("nodeB", "pgrep", "-f", "sshd", check=False).split():
             environ = f"/proc/{pid}/ns/net"
             if os.path.exists(environ) and os.readlink(environ) == os.readlink(f"/proc/{hosts.pid('nodeB')}/ns/net"):
@@ -92,7 +105,7 @@ def _():
                 except ProcessLookupError:
                     pass
         try:
-            running.ends(NOTICED_S)
+            running.ends(begin)
         finally:
             hosts.script("sshd", hosts.folder, "nodeB")
     hosts.nothing_left()
@@ -104,7 +117,7 @@ def _():
         running.in_block()
         hosts.on("nodeB", "ip", "link", "set", "sx0", "down")
         begin = time.monotonic()
-        _, error = running.ends(NOTICED_S, begin)
+        error = running.ends(begin)
         # The far side has nobody to tell it. What it has yet to send holds up its kernel's answer.
         wait_until(lambda: not hosts.workers("nodeB"), 40, "the end of the worker that is cut off")
         print(f"# the far worker ended {time.monotonic() - begin:.1f} s after the cut", flush=True)
@@ -114,30 +127,41 @@ def _():
     wait_until(lambda: "1 received" in hosts.on("nodeA", "ping", "-c1", "-W1", "nodeB", check=False), 20, "the wire")
 
 
+def silences(process, seconds):
+    """Of each stretch of time without a packet on nodeA's ctl0 while the run goes on: (its length, the packets on sx0 meanwhile)."""
+    begin, found = None, []
+    end = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < end:
+        now = time.monotonic()
+        with open(f"/proc/{hosts.pid('nodeA')}/net/dev", encoding="utf-8") as file:
+            links = {name.strip(): values.split() for name, colon, values in (line.partition(":") for line in file) if colon}
+        control, measured = (int(links[link][1]) + int(links[link][9]) for link in ("ctl0", "sx0"))
+        if begin and begin[1] == control:
+            found[-1] = (now - begin[0], measured - begin[2])
+        else:
+            begin = (now, control, measured)
+            found.append((0.0, 0))
+        time.sleep(0.01)
+    return found
+
+
 @case("during a block the control connection sends nothing")
 def _():
     hosts.script("link", hosts.folder, hosts.net, "ctl0")
-    path = f"{hosts.folder}/quiet.json"
-    process = hosts.start("-t", "tcp:sx0", "-H", "nodeA,nodeB", "-s", "64K", "-n", 20000, "-x", 10, "--launches", "1:1", "--time", 60, "--bind", "0,1",
-                          "--ssh-command", hosts.ssh, "--control-interface", "ctl0", "-o", path)
-    try:
-        wait_until(lambda: hosts.workers("nodeB"), 20, "a worker on nodeB")
-        # the longest time without a packet on the control network spans one
-        longest, since, last = 0.0, time.monotonic(), None
-        while process.poll() is None:
-            now = hosts.counters("nodeA", "ctl0")
-            seen = now["tx_packets"] + now["rx_packets"]
-            if seen != last:
-                last, since = seen, time.monotonic()
-            longest = max(longest, time.monotonic() - since)
-            time.sleep(0.01)
-    finally:
-        run = finish(process, 60)
+    for host in hosts.names:  # no solicitations of routers
+        hosts.on(host, "sysctl", "-qw", "net.ipv6.conf.ctl0.disable_ipv6=1", check=False)
+    path, iterations = f"{hosts.folder}/quiet.json", 30000
+    process = hosts.start("-t", "tcp:sx0", "-H", "nodeA,nodeB", "-s", "64K", "-n", iterations, "-x", 10, "--launches", "1:1", "--time", 60,
+                          "--bind", "0,1", "--ssh-command", hosts.ssh, "--control-interface", "ctl0", "-o", path)
+    quiet = silences(process, 180)
+    run = finish(process, 20)
     assert run.status == 0, run
-    document = load(path)
-    block_s = results(document)[0]["block_means"][0][0] * 2 * 20000 / 1e6
-    print(f"# blocks of about {block_s:.2f} s; {longest:.2f} s without any control packet", flush=True)
-    assert longest > min(0.7 * block_s, 4.5), (longest, block_s)  # after 5 s it looks whether the other side is there
+    # Between two blocks there are control packets: every block has a silence of its own, with its payload in it. After 5 s the controller
+    # looks whether the other side is there.
+    blocks = sorted(min(mean * 2 * iterations / 1e6, 5.0) for mean in results(load(path))[0]["block_means"][0])
+    quiet = sorted((length for length, packets in quiet if packets >= iterations / 20), reverse=True)[:len(blocks)]
+    print(f"# blocks of {', '.join(f'{b:.2f}' for b in blocks)} s; without a control packet {', '.join(f'{q:.2f}' for q in quiet)} s", flush=True)
+    assert len(quiet) == len(blocks) and all(q > b - 0.3 for q, b in zip(reversed(quiet), blocks)), (quiet, blocks)
 
 
 try:
