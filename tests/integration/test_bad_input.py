@@ -17,6 +17,7 @@ from xbtest import (case, have_plugin, load, main, mark, measure, results, run, 
                     wait_until, workers)
 
 mark()
+os.environ["RES_OPTIONS"] = "timeout:1 attempts:1"  # of no-such-host.invalid, where the name server does not answer
 USAGE = [
     ([], "-t"),
     (["-t", ""], ""),
@@ -76,9 +77,10 @@ for arguments, names in USAGE:
 def _():
     if not have_plugin("ofi"):
         raise AssertionError("ofi is not built")
-    result = measure("-t", "tcp,ofi:nosuchprovider", "-s", "8", "-n", 20, "--launches", "1:1", status=None)
-    assert result.status in (2, 4), result
-    assert "nosuchprovider" in result.err
+    result = measure("-t", "tcp,ofi:nosuchprovider", "-s", "8", "-n", 20, "--launches", "1:1", status=4)
+    assert "nosuchprovider" in result.err and transport(result.document, "tcp")["status"] == "ok", result
+    assert len(results(result.document, label="tcp")) == 1, result
+    assert transport(result.document, "ofi:nosuchprovider")["status"] == "unavailable"
 
 
 @case("an absent UCX device is refused or unavailable, with the devices that are there")
