@@ -5,6 +5,7 @@
 #include <string.h>
 #include "rulings.h"
 #include "series.h"
+#include "../report/results.h"
 #include "../report/text.h"
 
 struct context {
@@ -106,9 +107,32 @@ static void no_verdict(struct xb_ruling *r, enum xb_verdict verdict, const char 
 	snprintf(r->first.reason, sizeof(r->first.reason), "%s", reason);
 }
 
-/* A finding that makes the numbers of this limit something else than they seem to be; NULL if there is none.
- * For the share of the payload, the finding is what the limit is about. */
-static json_t *invalid_by(json_t *document, const struct xb_limit *limit)
+enum { END_A = 1, END_B = 2 };
+
+/* Which ends of this pair a finding is about; both where it is of the whole run. */
+static int ends_of(json_t *finding, uint32_t a, uint32_t b)
+{
+	json_t *list = json_object_get(finding, "ends"), *end;
+	int found = 0;
+	size_t i;
+
+	if (!json_is_array(list) || json_array_size(list) >= XB_FINDING_ENDS)
+		return END_A | END_B;
+	json_array_foreach(list, i, end)
+	{
+		json_int_t own = json_integer_value(json_array_get(end, 0)),
+			   peer = json_integer_value(json_array_get(end, 1));
+		if (own == (json_int_t)a && peer == (json_int_t)b)
+			found |= END_A;
+		if (own == (json_int_t)b && peer == (json_int_t)a)
+			found |= END_B;
+	}
+	return found;
+}
+
+/* A finding that makes the numbers of this limit and pair something else than they seem to be; NULL if there
+ * is none. For the share of the payload, the finding is what the limit is about. */
+static json_t *invalid_by(json_t *document, const struct xb_limit *limit, const struct xb_series *s)
 {
 	int overhead = limit->metric == XB_METRIC_OVERHEAD_US || limit->metric == XB_METRIC_OVERHEAD_PCT;
 	const char *lower = limit->over ? limit->over : xb_text_of(document, "baseline");
@@ -120,7 +144,7 @@ static json_t *invalid_by(json_t *document, const struct xb_limit *limit)
 	json_array_foreach(json_object_get(document, "findings"), i, finding)
 	{
 		const char *label = xb_text_of(finding, "label");
-		if (!strcmp(xb_text_of(finding, "severity"), "invalid") &&
+		if (!strcmp(xb_text_of(finding, "severity"), "invalid") && ends_of(finding, s->a, s->b) &&
 		    (!*label || (limit->transport && !strcmp(label, limit->transport)) ||
 		     (overhead && !strcmp(label, lower))))
 			return finding;
@@ -132,7 +156,7 @@ static json_t *invalid_by(json_t *document, const struct xb_limit *limit)
 static void doubt(const struct context *c, const struct xb_series *s, struct xb_ruling *r)
 {
 	const char *failed = transport_error(c->document, r->limit->transport);
-	json_t *invalid = invalid_by(c->document, r->limit);
+	json_t *invalid = invalid_by(c->document, r->limit, s);
 	double noise = xb_noise_of_pair(c->document, s->a, s->b);
 	char text[240];
 
@@ -142,6 +166,9 @@ static void doubt(const struct context *c, const struct xb_series *s, struct xb_
 		snprintf(text, sizeof(text), "the run is not valid: %.40s: %.160s",
 			 xb_text_of(invalid, "code"), xb_text_of(invalid, "text"));
 		no_verdict(r, XB_VERDICT_INCONCLUSIVE, text);
+		int ends = ends_of(invalid, s->a, s->b);
+		r->noisy_a = ends == END_A;
+		r->noisy_b = ends == END_B;
 	} else if (xb_metric_has_size(r->limit->metric) && noise > c->limits->noise_budget_pct &&
 		   r->first.verdict != XB_VERDICT_UNMEASURED) {
 		snprintf(text, sizeof(text),

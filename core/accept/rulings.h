@@ -18,7 +18,7 @@ struct xb_ruling {
 	enum xb_verdict verdict; /* final */
 	double typical; /* what a relative limit on all pairs compared with; NAN */
 	int beyond_help; /* INCONCLUSIVE, and more launches would not change that */
-	int noisy_a, noisy_b; /* no verdict because of other work on the core of this end */
+	int noisy_a, noisy_b; /* no verdict because of this end: other work on its core, a wrong path */
 	enum xb_cause cause;
 	uint32_t culprit;
 };

@@ -41,6 +41,9 @@ static json_t *document_with(const char *findings)
 	return document;
 }
 
+#define INVALID_AT(ends)                                                                                     \
+	"{'severity': 'invalid', 'code': 'wrong-path', 'label': 'tcp', 'text': 'another way', 'ends': " ends \
+	"}"
 #define INVALID(label)                                                                                       \
 	"{'severity': 'invalid', 'code': 'wrong-path', 'label': " label ", 'text': 'another way'}"
 
@@ -98,6 +101,13 @@ static void only_limits_that_rest_on_the_transport_are_in_doubt(void **state)
 	assert_string_equal(
 		verdicts_of("{'severity': 'warning', 'code': 'c', 'label': null, 'text': 't'}", NULL),
 		"pfppf");
+}
+
+static void a_wrong_path_of_another_pair_is_no_doubt_in_this_one(void **state)
+{
+	(void)state;
+	assert_string_equal(verdicts_of(INVALID_AT("[[0, 2], [3, 1]]"), NULL), "pfppf");
+	assert_string_equal(verdicts_of(INVALID_AT("[[3, 1], [1, 0]]"), NULL), "iipif");
 }
 
 static void each_host_is_judged_by_its_own_device(void **state)
@@ -186,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_of_an_invalid_run_give_no_verdict),
 		cmocka_unit_test(only_limits_that_rest_on_the_transport_are_in_doubt),
+		cmocka_unit_test(a_wrong_path_of_another_pair_is_no_doubt_in_this_one),
 		cmocka_unit_test(each_host_is_judged_by_its_own_device),
 		cmocka_unit_test(each_pair_is_judged_by_the_link_of_its_own_hosts),
 	};
