@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "accept.h"
 #include "places.h"
@@ -34,6 +35,7 @@ struct work {
 	const struct xb_rulings *earlier; /* of the run that is being retested */
 	const struct xb_config *running; /* configuration of the launches under way */
 	json_t *document; /* of the run that is judged */
+	struct xb_left_out unreachable; /* a host without which there is no run; "": none */
 	int again; /* the run under way ends to be begun again with other nodes */
 	unsigned char distrusted[XB_MAX_TRANSPORTS]; /* fails on one node after the other */
 };
@@ -83,14 +85,26 @@ static void flag_left_out(const struct xb_acceptance *a, unsigned char *out)
 		out[a->left_out[i].endpoint] = 1;
 }
 
+static void describe(const struct work *w, const struct xb_lost *lost, struct xb_left_out *out)
+{
+	const char *host = xb_places_host(w->running, lost->endpoint);
+
+	out->endpoint = w->acceptance.original[lost->endpoint];
+	out->transport = lost->transport;
+	out->of_host = lost->of_host;
+	if (host)
+		snprintf(out->host, sizeof(out->host), "%s", host);
+	else
+		snprintf(out->host, sizeof(out->host), "endpoint-%u", out->endpoint);
+	snprintf(out->reason, sizeof(out->reason), "%s", lost->why);
+}
+
 /* A node is lost. Where there are others, the run ends and is begun again without it; or with those that were
  * left out before, if it seems to be the transport. */
 static int take_lost(void *user, const struct xb_lost *lost)
 {
 	struct work *w = user;
 	struct xb_acceptance *a = &w->acceptance;
-	const char *host = xb_places_host(w->running, lost->endpoint);
-	struct xb_left_out *out = &a->left_out[a->left_out_count];
 	unsigned char gone[XB_MAX_ENDPOINTS] = {0};
 
 	if (w->running != w->config || w->again || (!lost->of_host && w->distrusted[lost->transport]))
@@ -99,22 +113,15 @@ static int take_lost(void *user, const struct xb_lost *lost)
 		w->distrusted[lost->transport] = 1;
 		return w->again = 1;
 	}
-	/* so many at once are the network's fault rather than the nodes' */
-	if (a->left_out_count >= LEFT_OUT_MAX)
-		return 0;
 	flag_left_out(a, gone);
 	gone[a->original[lost->endpoint]] = 1;
-	if (!xb_whole_can_do_without(w->whole, gone))
+	/* so many at once are the network's fault rather than the nodes' */
+	if (a->left_out_count >= LEFT_OUT_MAX || !xb_whole_can_do_without(w->whole, gone)) {
+		if (lost->of_host)
+			describe(w, lost, &w->unreachable);
 		return 0;
-	out->endpoint = a->original[lost->endpoint];
-	out->transport = lost->transport;
-	out->of_host = lost->of_host;
-	if (host)
-		snprintf(out->host, sizeof(out->host), "%s", host);
-	else
-		snprintf(out->host, sizeof(out->host), "endpoint-%u", out->endpoint);
-	snprintf(out->reason, sizeof(out->reason), "%s", lost->why);
-	a->left_out_count++;
+	}
+	describe(w, lost, &a->left_out[a->left_out_count++]);
 	return w->again = 1;
 }
 
@@ -336,10 +343,37 @@ static int measure_all(struct work *w, json_t **document)
 	}
 }
 
+/* For a run that could not begin for want of a host: a document that says so, lest that of another day be
+ * taken for it. NULL without memory. */
+static json_t *nothing_measured(struct work *w)
+{
+	struct xb_acceptance *a = &w->acceptance;
+	struct xb_results *results = xb_results_new(w->config);
+	const char *why = *w->unreachable.host ? w->unreachable.reason : "a host could not be used";
+	time_t now = time(NULL);
+	char when[32];
+	struct tm utc;
+
+	if (!results)
+		return NULL;
+	gmtime_r(&now, &utc);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	xb_results_started(results, when, w->config->seed);
+	for (size_t t = 0; t < w->config->transport_count; t++)
+		xb_results_transport_status(results, t, "unavailable", why);
+	xb_results_stopped_by(results, "fixed");
+	xb_results_conclude(results);
+	json_t *document = xb_results_document(results);
+	xb_results_free(results);
+	if (*w->unreachable.host)
+		a->left_out[a->left_out_count++] = w->unreachable;
+	return document;
+}
+
 static int run_all(struct work *w)
 {
 	struct xb_acceptance *a = &w->acceptance;
-	struct xb_left_out left_out[LEFT_OUT_MAX];
+	struct xb_left_out left_out[LEFT_OUT_MAX + 1];
 	struct xb_error error = {0};
 	json_t *document = NULL;
 
@@ -347,6 +381,8 @@ static int run_all(struct work *w)
 	for (uint32_t e = 0; e < XB_MAX_ENDPOINTS; e++)
 		a->original[e] = e;
 	int status = measure_all(w, &document);
+	if (!document && status == XB_EXIT_UNAVAILABLE)
+		document = nothing_measured(w);
 	if (!document)
 		return status;
 	w->document = document;

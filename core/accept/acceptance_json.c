@@ -114,12 +114,23 @@ static enum xb_verdict verdict_of_node(const struct xb_acceptance *a, uint32_t n
 	return worst;
 }
 
+/* Only where there was no run without it; else it has no number in the run. */
+static int is_left_out(const struct xb_acceptance *a, uint32_t endpoint)
+{
+	for (size_t i = 0; i < a->left_out_count; i++)
+		if (a->left_out[i].endpoint == a->original[endpoint])
+			return 1;
+	return 0;
+}
+
 static json_t *nodes_json(const struct xb_acceptance *a, json_t *document)
 {
 	json_t *list = json_array();
 	char text[NAME_BYTES], reason[300];
 
 	for (uint32_t e = 0; e < a->endpoints; e++) {
+		if (is_left_out(a, e))
+			continue;
 		enum xb_verdict verdict = verdict_of_node(a, e, reason, sizeof(reason));
 		json_array_append_new(list,
 				      json_pack("{s:I, s:o, s:s, s:o}", "endpoint", (json_int_t)e, "host",

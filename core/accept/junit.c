@@ -3,6 +3,7 @@
  * is a plain case, FAIL a failure; INCONCLUSIVE and unmeasured are errors, so that no CI system takes them
  * for a success. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,9 +46,11 @@ static void sentence(json_t *ruling, char *text, size_t bytes)
 	json_t *j = judged(ruling), *hosts = json_object_get(ruling, "hosts");
 	const char *unit = xb_text_of(ruling, "unit"), *cause = xb_text_of(ruling, "cause");
 
-	snprintf(text, bytes, "%s %.5g %s [%.5g, %.5g], bound %.5g %s", xb_text_of(ruling, "metric"),
-		 xb_number_of(j, "value"), unit, xb_number_of(j, "ci_low"), xb_number_of(j, "ci_high"),
-		 xb_number_of(j, "bound"), unit);
+	snprintf(text, bytes, "%s was not measured", xb_text_of(ruling, "metric"));
+	if (isfinite(xb_number_of(j, "value")))
+		snprintf(text, bytes, "%s %.5g %s [%.5g, %.5g], bound %.5g %s", xb_text_of(ruling, "metric"),
+			 xb_number_of(j, "value"), unit, xb_number_of(j, "ci_low"),
+			 xb_number_of(j, "ci_high"), xb_number_of(j, "bound"), unit);
 	if (*xb_text_of(j, "reason"))
 		xb_append(text, bytes, "; %.200s", xb_text_of(j, "reason"));
 	if (json_is_object(json_object_get(ruling, "fresh")))

@@ -254,8 +254,10 @@ static int share_key(struct xb_run *run, struct xb_error *error)
 	return 0;
 }
 
-/* The address that workers call. A host without one is for its launcher to name; the next may do. */
-static int find_address(struct xb_run *run, char *address, size_t capacity, struct xb_error *error)
+/* The address that workers call. A host without one is for its launcher to name; the next may do. If none
+ * does, the first is *lost. */
+static int find_address(struct xb_run *run, char *address, size_t capacity, uint32_t *lost,
+			struct xb_error *error)
 {
 	const struct xb_control *control = &run->control;
 	const char *interface = run->config->control_interface;
@@ -269,8 +271,10 @@ static int find_address(struct xb_run *run, char *address, size_t capacity, stru
 		struct xb_error found = {0};
 		if (!xb_control_address(NULL, run->hosts[e], address, capacity, &found))
 			return 0;
-		if (!status)
+		if (!status) {
 			*error = found;
+			*lost = e;
+		}
 		status = error->status;
 	}
 	return status;
@@ -280,7 +284,8 @@ int xb_run_open_hub(struct xb_run *run, struct xb_error *error)
 {
 	const struct xb_config *c = run->config;
 	char address[80] = "127.0.0.1";
-	int status = find_address(run, address, sizeof address, error);
+	struct xb_lost lost = {.endpoint = 1, .of_host = 1, .why = error->text};
+	int status = find_address(run, address, sizeof address, &lost.endpoint, error);
 	run->host_lost = status == XB_E_UNAVAILABLE;
 	if (!status)
 		status = xb_hub_open(&run->control.hub, address, 0, NULL, error);
@@ -290,5 +295,7 @@ int xb_run_open_hub(struct xb_run *run, struct xb_error *error)
 		status = xb_reach_open(c, run->control.self, run->control.run_id, &run->session, error);
 		run->host_lost = status != 0;
 	}
+	if (run->host_lost && run->hooks && run->hooks->lost)
+		run->hooks->lost(run->hooks->user, &lost);
 	return status;
 }

@@ -406,6 +406,40 @@ def _():
         assert out in refused.err and "did not end" in refused.err, refused.err
 
 
+@case("a host that cannot be reached leaves no verdict of another day: everything is UNMEASURED, and it is named")
+def _():
+    limits = GENEROUS + "[limit quiet]\nmetric = noise_pct\nmax = 10 %\n[limit path]\ntransport = tcp\nmetric = share_of_payload\nmin = 95 %\n"
+    with tempfile.TemporaryDirectory() as folder:
+        ini, out, junit, ssh = (os.path.join(folder, name) for name in ("limits.ini", "run.json", "junit.xml", "ssh"))
+        with open(ini, "w", encoding="utf-8") as file:
+            file.write(limits)
+        with open(ssh, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho no route to host >&2\nexit 255\n")
+        os.chmod(ssh, 0o755)
+        words = ("accept", ini, "-t", "tcp", "-o", out, "--junit", junit, *FAST)
+        for host, more in (("nowhere.invalid", ()), ("192.0.2.1", ("--ssh-command", ssh)), ("nowhere.invalid,else.invalid", ())):
+            for path in (out, junit):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("PASS of yesterday")
+            result = run(*words, "-H", "localhost," + host, *more)
+            assert result.status == 4, result
+            names, document = host.split(","), load(out)
+            validate(document)
+            a = document["acceptance"]
+            assert a["verdict"] == "unmeasured" and set(verdicts(document)) == {"unmeasured"}, a
+            assert [r["limit"] for r in a["rulings"]] == ["generous", "quiet", "path"], a["rulings"]
+            assert all(r["first"]["reason"] for r in a["rulings"]), a["rulings"]
+            assert [x["host"] for x in a["left_out"]] == names and all(x["reason"] for x in a["left_out"]), a["left_out"]
+            assert [n["host"] for n in a["nodes"]] == ["localhost"], a["nodes"]
+            suites = xml.parse(junit).getroot().findall("testsuite")
+            assert [s.get("name") for s in suites] == ["generous", "quiet", "path", "reachable"], suites
+            assert all(s.get("errors") == s.get("tests") for s in suites) and "PASS" not in result.out, result.out
+            again = run("report", out)
+            assert again.status == 4 and again.out == result.out and names[-1] in again.out, again.out
+            lines = run("report", out, "--format", "nodes").out.splitlines()
+            assert [line.split()[:2] for line in lines] == [[n, "UNMEASURED"] for n in ("localhost", *names)], lines
+
+
 @case("JUnit and baseline files that cannot be written are found out before anything is measured")
 def _():
     with tempfile.TemporaryDirectory() as folder:
