@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,36 @@ size_t xb_leftovers_remove_files(const char *folder, int64_t since_s, int least_
 	if (proc)
 		closedir(proc);
 	free(c);
+	return removed;
+}
+
+/* Is this "PID:..." of one of them? */
+static int named_by(const char *name, const int *pids, size_t count)
+{
+	char *end;
+	long pid = strtol(name, &end, 10);
+	if (!isdigit((unsigned char)*name) || *end != ':')
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (pids[i] == pid)
+			return 1;
+	return 0;
+}
+
+size_t xb_leftovers_remove_named(const char *folder, const int *pids, size_t count, int64_t since_s)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	struct stat st;
+	size_t removed = 0;
+
+	while (dir && (entry = readdir(dir)))
+		if (named_by(entry->d_name, pids, count) &&
+		    !fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+		    st.st_uid == geteuid() && st.st_ctim.tv_sec >= since_s)
+			removed += !unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
 	return removed;
 }
 

@@ -12,6 +12,9 @@
  * (CLOCK_REALTIME) or later and at least age_ms ago, and that no process maps or has open. Returns how many.
  */
 size_t xb_leftovers_remove_files(const char *folder, int64_t since_s, int age_ms);
+/* Removes files "PID:..." of libfabric's shm provider in `folder` that these (ended) processes made, if they
+ * are this user's and not older than since_s. Returns how many. */
+size_t xb_leftovers_remove_named(const char *folder, const int *pids, size_t count, int64_t since_s);
 /* Removes SysV segments that one of these (ended) processes made and that nobody has attached. Returns how
  * many. */
 size_t xb_leftovers_remove_sysv(const int *pids, size_t count);

@@ -160,8 +160,10 @@ static void remove_leftovers(const struct xb_team *team, const int *pids, size_t
 {
 	for (size_t i = 0; i < json_array_size(team->artifacts); i++)
 		unlink(json_string_value(json_array_get(team->artifacts, i)));
-	if (pids)
+	if (pids) {
 		xb_leftovers_remove_sysv(pids, count);
+		xb_leftovers_remove_named("/dev/shm", pids, count, team->started_s);
+	}
 	xb_leftovers_remove_files("/dev/shm", team->started_s, 0);
 }
 

@@ -162,13 +162,18 @@ static json_t *connect_request(json_t **opened, uint32_t from, uint32_t to)
 	return request;
 }
 
-static int take_connected(struct xb_team *team, uint32_t endpoint, json_t *reply, struct xb_error *error)
+/* Files to remove if the workers are killed; from every reply that came, also where another failed. */
+static void take_artifacts(struct xb_team *team, uint32_t endpoint, json_t *reply)
 {
-	json_t *artifacts = json_object_get(reply, "artifacts"),
-	       *description = json_object_get(reply, "description");
-	char name[128];
+	json_t *artifacts = json_object_get(reply, "artifacts");
 	if (artifacts && (!team->control->hosts || team->control->here[endpoint]))
 		json_array_extend(team->artifacts, artifacts);
+}
+
+static int take_connected(struct xb_team *team, uint32_t endpoint, json_t *reply, struct xb_error *error)
+{
+	json_t *description = json_object_get(reply, "description");
+	char name[128];
 	if (!description) {
 		const char *why = json_string_value(json_object_get(reply, "describe_error"));
 		return xb_fail(error, XB_E_TRANSPORT, "the resolved path cannot be told by %s: %s",
@@ -204,6 +209,7 @@ static int connect_pairs(struct xb_team *team, const struct xb_pair *pairs, size
 	if (!status)
 		status = xb_team_judge(team, ends, replies, 2 * count, error);
 	for (size_t i = 0; i < 2 * count; i++) {
+		take_artifacts(team, ends[i], replies[i]);
 		if (!status)
 			status = take_connected(team, ends[i], replies[i], error);
 		json_decref(replies[i]);

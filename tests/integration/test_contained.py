@@ -91,13 +91,13 @@ for name in TRANSPORTS:
         error, _ = killed(name, signal.SIGKILL, 20)
         assert "ended" in error, error
 
-for name in ("ucx:posix", "ucx:sysv"):
+for name, delays_ms in (("ucx:posix", range(0, 60, 4)), ("ucx:sysv", range(0, 60, 4)), ("ofi:shm", range(0, 200, 5))):
     @case(f"SIGKILL of a worker of {name} at any moment of its start leaves nothing")
-    def _(name=name):
-        if not have_plugin("ucx"):
-            raise Skip("ucx is not built")
+    def _(name=name, delays_ms=delays_ms):
+        if not have_plugin(name.split(":")[0]):
+            raise Skip(f"{name} is not built")
         before, files, hit = shared_memory(), temporary_files(), 0
-        for delay_ms in range(0, 60, 4):
+        for delay_ms in delays_ms:
             process = start("-t", name, "-s", 8, "-n", 20, "--launches", "3:3")
             pid = wait_until(lambda: workers("--team 0"), 20, "a worker")[0][0]
             time.sleep(delay_ms / 1000)
@@ -125,14 +125,17 @@ def start_with_signal(folder, function, number, endpoint, *arguments):
         del os.environ["LD_PRELOAD"], os.environ["SIGNAL_AT"]
 
 
-for name, endpoint in (("mpi:shm", 0), ("mpi:shm", 1), ("ucx:sysv", 1)):
-    @case(f"{name}: worker {endpoint} is killed between making a System V segment and marking it")
-    def _(name=name, endpoint=endpoint):
+for name, endpoint, function, place in (("mpi:shm", 0, "shmctl", "between making a System V segment and marking it"),
+                                        ("mpi:shm", 1, "shmctl", "between making a System V segment and marking it"),
+                                        ("ucx:sysv", 1, "shmctl", "between making a System V segment and marking it"),
+                                        ("ofi:shm", 1, "ftruncate", "while it opens, its file just made")):
+    @case(f"{name}: worker {endpoint} is killed {place}")
+    def _(name=name, endpoint=endpoint, function=function):
         if not have_plugin(name.split(":")[0]):
             raise Skip(f"{name} is not built")
         before, files = shared_memory(), temporary_files()
         with tempfile.TemporaryDirectory() as folder:
-            run = finish(start_with_signal(folder, "shmctl", signal.SIGKILL, endpoint, "-t", name, "-s", 8, "-n", 20), 60)
+            run = finish(start_with_signal(folder, function, signal.SIGKILL, endpoint, "-t", name, "-s", 8, "-n", 20), 60)
             assert run.status not in (0, None) and "ended" in run.err, run
         nothing_left(before, files)
 

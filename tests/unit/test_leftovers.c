@@ -90,6 +90,27 @@ static void test_no_folder(void **state)
 	assert_int_equal(xb_leftovers_remove_files("/nonexistent", 0, 0), 0);
 }
 
+static void test_files_named_by_their_maker(void **state)
+{
+	const int pids[] = {4711, 4712};
+	(void)state;
+	close(make("4711:0:0"));
+	close(make("4712:0:1_x"));
+	close(make("47112:0:0"));
+	close(make("4713:0:0"));
+	close(make("4711_0"));
+	close(make("x4711:0:0"));
+	assert_int_equal(xb_leftovers_remove_named(folder, pids, 2, (int64_t)time(NULL) + 10), 0);
+	assert_int_equal(xb_leftovers_remove_named(folder, pids, 2, (int64_t)time(NULL) - 1), 2);
+	assert_false(there("4711:0:0") || there("4712:0:1_x"));
+	assert_true(there("47112:0:0") && there("4713:0:0") && there("4711_0") && there("x4711:0:0"));
+	drop("47112:0:0");
+	drop("4713:0:0");
+	drop("4711_0");
+	drop("x4711:0:0");
+	assert_int_equal(xb_leftovers_remove_named("/nonexistent", pids, 2, 0), 0);
+}
+
 static int segments_of(int pid)
 {
 	struct shm_info info;
@@ -122,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_orphans_go, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_others_stay, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_files_named_by_their_maker, set_up, tear_down),
 		cmocka_unit_test(test_no_folder),
 		cmocka_unit_test(test_sysv),
 	};
