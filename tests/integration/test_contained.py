@@ -45,9 +45,6 @@ class Running:
         except (OSError, ValueError):
             return False
 
-    def victim_worker(self):
-        return wait_until(lambda: workers("--team 1"), 20, "a worker of the victim")[-1][0]
-
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.kill()
@@ -66,14 +63,22 @@ def stop_run(running):
 
 def killed(victim, signal_number, patience):
     with Running(victim) as running:
-        for _ in range(20):  # a worker may just be ending with its launch: then it is no victim
-            pid = running.victim_worker()
-            try:
-                os.kill(pid, signal_number)
-            except ProcessLookupError:
-                continue
-            break
-        wait_until(lambda: transport(load(running.path), "victim")["status"] == "failed", patience, "the failure in the document")
+        stopped, since = None, 0
+
+        def hit():
+            """Hits a worker, and once more where that one was only ending with its launch, which is no failure."""
+            nonlocal stopped, since
+            if transport(load(running.path), "victim")["status"] == "failed":
+                return True
+            alive = [pid for pid, _ in workers("--team 1")]
+            if alive and stopped not in alive and time.monotonic() - since > 1:
+                try:
+                    os.kill(alive[-1], signal_number)
+                    stopped, since = alive[-1], time.monotonic()
+                except ProcessLookupError:
+                    pass
+            return False
+        wait_until(hit, patience, "the failure in the document")
         wait_until(lambda: not workers("--team 1"), 10, "the victim's workers to be gone")
         before = results(load(running.path), label="bystander")[0]["rounds"]
         wait_until(lambda: results(load(running.path), label="bystander")[0]["rounds"] > before, 30, "the bystander to go on")

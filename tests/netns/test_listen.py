@@ -153,8 +153,11 @@ def _():
         # a stopped worker cannot end by itself; one may just be ending with its launch
         def stop_one():
             found = hosts.workers("nodeB")
-            if found:
-                os.kill(found[-1][0], signal.SIGSTOP)
+            try:
+                if found:
+                    os.kill(found[-1][0], signal.SIGSTOP)
+            except ProcessLookupError:
+                return None
             return found
         wait_until(stop_one, 30, "a worker on nodeB")
         controller = [pid for pid, line in hosts.processes("nodeA") if " @nodeB " in line]
