@@ -275,6 +275,24 @@ static int explain(const struct xb_launch_request *request, const struct xb_laun
 	return 0;
 }
 
+/* "NAME,NAME": what `reach` is to take out of its environment. */
+static int env_names(const struct xb_transport_spec *spec, char *names, size_t capacity,
+		     struct xb_error *error)
+{
+	size_t used = 0;
+	names[0] = 0;
+	for (size_t i = 0; i < spec->env_count && used < capacity; i++)
+		used += (size_t)snprintf(names + used, capacity - used, "%s%s", used ? "," : "",
+					 spec->env[i].key);
+	if (used < capacity)
+		return 0;
+	return xb_fail(
+		error, XB_E_USAGE,
+		"the names of the env.NAME keys take more than %zu characters in all, which is too many for "
+		"a listener; use fewer",
+		capacity - 1);
+}
+
 /* Endpoint 0 here, the others there. */
 static int start(const struct xb_launch_request *request, struct xb_launched *out, size_t capacity,
 		 size_t *count, struct xb_error *error)
@@ -286,12 +304,8 @@ static int start(const struct xb_launch_request *request, struct xb_launched *ou
 
 	*count = 0;
 	xb_key_to_hex(request->key, hex);
-	for (size_t i = 0, used = 0; i < spec->env_count; i++) {
-		env[i] = spec->env[i];
-		if (used < sizeof names)
-			used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? "," : "",
-						 spec->env[i].key);
-	}
+	memcpy(env, spec->env, spec->env_count * sizeof *env);
+	status = env_names(spec, names, sizeof names, error);
 	env[spec->env_count] = (struct xb_key_value){"XB_REACH_ENV", names};
 	for (uint32_t e = 0; !status && e < request->endpoints && *count < capacity; e++) {
 		struct xb_argv argv = {.count = 0}, worker = {.count = 0};

@@ -18,14 +18,29 @@ void xb_argv_add(struct xb_argv *argv, const char *format, ...)
 {
 	va_list list;
 	char *text = NULL;
-	if (argv->count == XB_SPAWN_ARGS)
+	if (argv->count == XB_SPAWN_ARGS) {
+		argv->full = 1;
 		return;
+	}
 	va_start(list, format);
 	if (vasprintf(&text, format, list) < 0)
 		text = NULL;
 	va_end(list);
 	if (text)
 		argv->items[argv->count++] = text;
+	else
+		argv->full = 1;
+}
+
+int xb_argv_whole(const struct xb_argv *argv, struct xb_error *error)
+{
+	if (!argv->full)
+		return 0;
+	return xb_fail(
+		error, XB_E_USAGE,
+		"the command \"%s ...\" has more than %d words, so it is not run; use fewer env.NAME keys "
+		"or words in a command option",
+		argv->count ? argv->items[0] : "", XB_SPAWN_ARGS);
 }
 
 int xb_argv_add_words(struct xb_argv *argv, const char *command, struct xb_error *error)
@@ -95,6 +110,7 @@ void xb_argv_free(struct xb_argv *argv)
 	for (size_t i = 0; i < argv->count; i++)
 		free(argv->items[i]);
 	argv->count = 0;
+	argv->full = 0;
 }
 
 /* In the child, between fork and exec. failure_fd tells the parent why exec failed. */
@@ -127,7 +143,10 @@ int xb_spawn(const struct xb_argv *argv, const struct xb_spawn_options *options,
 	const char *text = options->stdin_text;
 	int input[2] = {-1, -1}, output[2] = {-1, -1}, failure[2] = {-1, -1}, cause = 0;
 	pid_t parent = getpid(), pid = -1;
+	int whole = xb_argv_whole(argv, error);
 
+	if (whole)
+		return whole;
 	if (text ? pipe2(input, O_CLOEXEC) : (input[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
 		cause = errno;
 	if (!cause && (pipe2(output, O_CLOEXEC) || pipe2(failure, O_CLOEXEC)))

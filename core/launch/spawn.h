@@ -3,13 +3,16 @@
 #define XB_SPAWN_H
 #include "launcher.h"
 
-#define XB_SPAWN_ARGS 128
+#define XB_SPAWN_ARGS 512 /* Hydra takes three words for each env.NAME */
 
 struct xb_argv { /* grows by xb_argv_add; all strings are its own */
 	char *items[XB_SPAWN_ARGS + 1];
 	size_t count;
+	int full; /* a word had no room, or no memory */
 };
 void xb_argv_add(struct xb_argv *argv, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* XB_E_USAGE if words are missing: such a command must not be run. */
+int xb_argv_whole(const struct xb_argv *argv, struct xb_error *error);
 /* Splits a command as a user gives it ("mpirun --foo", quotes as in a shell, no substitutions). XB_E_USAGE if
  * it cannot be split. */
 int xb_argv_add_words(struct xb_argv *argv, const char *command, struct xb_error *error);
@@ -31,8 +34,8 @@ struct xb_spawn_options {
 };
 
 /*
- * Starts argv in a process group of its own (Ctrl-C at the terminal reaches the controller alone). Output
- * goes through a pipe.
+ * Starts argv, if it is whole, in a process group of its own (Ctrl-C at the terminal reaches the controller
+ * alone). Output goes through a pipe.
  */
 int xb_spawn(const struct xb_argv *argv, const struct xb_spawn_options *options, struct xb_launched *out,
 	     struct xb_error *error);

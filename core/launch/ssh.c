@@ -100,8 +100,11 @@ static int add_command(struct xb_argv *argv, const struct xb_launch_request *req
 		xb_argv_add(&words, "%s=%s", spec->env[i].key, spec->env[i].value);
 	for (size_t i = 0; i < remote->count; i++)
 		xb_argv_add(&words, "%s", remote->items[i]);
-	char *command = xb_argv_shell(&words, 0);
+	int whole = xb_argv_whole(&words, error);
+	char *command = whole ? NULL : xb_argv_shell(&words, 0);
 	xb_argv_free(&words);
+	if (whole)
+		return whole;
 	if (!command)
 		return xb_fail(error, XB_E_RESOURCE, "out of memory for a remote command");
 	xb_argv_add(argv, "exec %s", command);

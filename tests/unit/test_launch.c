@@ -158,6 +158,52 @@ static void the_launcher_follows_from_what_is_asked(void **state)
 	assert_ptr_equal(xb_launcher_choose(&config, "tcp"), &xb_launcher_listen);
 }
 
+static void a_command_that_lacks_words_is_not_run(void **state)
+{
+	struct xb_spawn_options options = {.death_signal = SIGKILL};
+	struct xb_argv argv = {.count = 0};
+	struct xb_launched process;
+	struct xb_error error = {0};
+	(void)state;
+	xb_argv_add(&argv, "true");
+	while (argv.count < XB_SPAWN_ARGS)
+		xb_argv_add(&argv, "word");
+	assert_int_equal(xb_argv_whole(&argv, &error), 0);
+	xb_argv_add(&argv, "one too many");
+	assert_int_equal(xb_spawn(&argv, &options, &process, &error), XB_E_USAGE);
+	assert_non_null(strstr(error.text, "more than 512 words"));
+	xb_argv_free(&argv);
+	assert_int_equal(xb_argv_whole(&argv, &error), 0);
+}
+
+static void names_too_long_for_a_listener_are_refused(void **state)
+{
+	static char listener[] = "127.0.0.1", name[100], value[] = "1";
+	struct xb_config config = {.listener = listener};
+	struct xb_transport_spec spec = {.name = "tcp"};
+	const unsigned char key[32] = {0}, here[2] = {0};
+	const char *hosts[2] = {"a", "b"};
+	struct xb_launch_request request = {.config = &config,
+					    .spec = &spec,
+					    .endpoints = 2,
+					    .hosts = hosts,
+					    .here = here,
+					    .control_address = "127.0.0.1:1",
+					    .key = key,
+					    .run_id = "0",
+					    .self = "/bin/true"};
+	struct xb_launched processes[4];
+	struct xb_error error = {0};
+	size_t count = 0;
+	(void)state;
+	memset(name, 'X', sizeof name - 1);
+	for (spec.env_count = 0; spec.env_count < 30; spec.env_count++)
+		spec.env[spec.env_count] = (struct xb_key_value){name, value};
+	assert_int_equal(xb_launcher_listen.start(&request, processes, 4, &count, &error), XB_E_USAGE);
+	assert_non_null(strstr(error.text, "env.NAME"));
+	assert_int_equal(count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +213,8 @@ int main(void)
 		cmocka_unit_test(a_host_file_is_read_and_its_faults_have_lines),
 		cmocka_unit_test(this_machine_is_known_by_its_names),
 		cmocka_unit_test(the_launcher_follows_from_what_is_asked),
+		cmocka_unit_test(a_command_that_lacks_words_is_not_run),
+		cmocka_unit_test(names_too_long_for_a_listener_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
