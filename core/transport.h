@@ -47,6 +47,9 @@ enum xb_op { XB_OP_SEND, XB_OP_WRITE, XB_OP_READ, XB_OP_WRITE_POLL };
 #define XB_CAP_NO_PAYLOAD                                                                                    \
 	(1u << 6) /* truth transport: nothing is moved, so nothing can be verified or agreed */
 #define XB_CAP_PUT_WATCH (1u << 7) /* watch: a put whose ends have appeared is there as a whole */
+#define XB_CAP_BLOCKING                                                                                      \
+	(1u << 8) /* a limit: nothing moves between start and wait; no swap that starts now and waits later  \
+		   */
 
 /* One key that the backend accepts in `-t NAME,key=value`; the list ends with .key == NULL. */
 struct xb_key {

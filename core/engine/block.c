@@ -92,6 +92,7 @@ static size_t data_bytes(const struct xb_block *block)
 static int check_swap(const struct xb_endpoint *endpoint, const struct xb_block *block, uint32_t missing,
 		      const char *name, struct xb_error *error)
 {
+	const int waits = (endpoint->caps & XB_CAP_BLOCKING) && xb_swap_waits_later(&block->swap);
 	int status = xb_swap_check(&block->swap, block->size_bytes, error);
 
 	if (status)
@@ -101,7 +102,7 @@ static int check_swap(const struct xb_endpoint *endpoint, const struct xb_block 
 			       "asked for a swap with --op %s; its protocols are about sends and receives: "
 			       "use --op send",
 			       xb_op_name(block->op));
-	if (missing)
+	if (missing || waits)
 		return xb_fail(error, XB_E_UNSUPPORTED,
 			       "asked for swap protocol %u (%s) over %s; it has no %s on this path; leave "
 			       "the protocol out (--protocol)",
@@ -110,7 +111,8 @@ static int check_swap(const struct xb_endpoint *endpoint, const struct xb_block 
 			       missing & XB_CAP_SEND	     ? "send and receive"
 			       : missing & XB_CAP_SYNC_SEND  ? "synchronous sends"
 			       : missing & XB_CAP_READY_SEND ? "ready sends"
-							     : "transfers in both directions at once");
+			       : missing		     ? "transfers in both directions at once"
+					 : "operations that are started now and waited for later");
 	if (block->swap.mode == XB_SWAP_COLD && !endpoint->sweep)
 		return xb_fail(error, XB_E_USAGE,
 			       "asked for a swap with cold caches; there is no buffer to sweep them with");

@@ -115,6 +115,11 @@ int xb_swap_blocking_receives(const struct xb_swap *swap)
 	return has(swap, "RECV");
 }
 
+int xb_swap_waits_later(const struct xb_swap *swap)
+{
+	return !xb_swap_blocking_sends(swap) || !xb_swap_blocking_receives(swap);
+}
+
 uint32_t xb_swap_caps(const struct xb_swap *swap)
 {
 	uint32_t caps = XB_CAP_SEND;

@@ -52,6 +52,8 @@ uint32_t xb_swap_batch(const struct xb_swap *swap);
 int xb_swap_sync_sends(const struct xb_swap *swap);
 int xb_swap_blocking_sends(const struct xb_swap *swap);
 int xb_swap_blocking_receives(const struct xb_swap *swap);
+/* Does it start operations of which it waits for some later: not for XB_CAP_BLOCKING? */
+int xb_swap_waits_later(const struct xb_swap *swap);
 /* "protocol 4 ordered, 1 iter., 16 messages, batches of 8": for logs. */
 void xb_swap_text(const struct xb_swap *swap, char *text, size_t bytes);
 /* The operations of a stage (0 ... 3) of one side, blanks between them: "IRECV SEND_SIGNAL"; NULL if there is

@@ -275,8 +275,8 @@ static int connect_peer(struct side *s, uint32_t peer, const struct card *card, 
 
 static void print_description(const struct side *s, const char *when, const struct xb_description *d)
 {
-	static const char *const caps[] = {"send", "sync_send", "ready_send", "put",
-					   "get",  "both_ways", "no_payload", "put_watch"};
+	static const char *const caps[] = {"send",	"sync_send",  "ready_send", "put",     "get",
+					   "both_ways", "no_payload", "put_watch",  "blocking"};
 
 	printf("# endpoint %" PRIu32
 	       " (%s): %s; %s %s; resolved \"%s\"; device \"%s\"; path %s; max %zu; eager %zu; caps",

@@ -102,8 +102,18 @@ def _():
                         (("--overlap-depth", "0"), "1024"), (("--op", "write"), "sends and receives"), (("--format", "osu"), "pingpong")):
         result = run("-t", "tcp", "-b", "swap", *words)
         assert result.status == 2 and said in result.err and len(result.err.splitlines()) == 1 and not result.out, (words, result)
-    result = run("-t", "mpi:shm,mode=blocking", "-b", "swap", "--protocol", "4", "-s", "64K")
-    assert result.status in (2, 4) and "ready sends" in result.err and "protocol 4" in result.err, result
+
+
+@case("mpi,mode=blocking: every protocol but 0, 6 and 10 ordered is refused by name before anything is measured")
+def _():
+    later, ready, both = "started now and waited for later", "ready sends", "both directions at once"
+    lacks = {("ordered", p): ready if p in (4, 5) else later for p in (1, 2, 3, 4, 5, 7, 8, 9)}
+    lacks |= {(order, p): ready if p in (4, 5) else both for order, p in (("unordered", 1), ("unordered", 4), ("unordered", 6), ("delayed", 9))}
+    for (order, protocol), what in lacks.items():
+        result = run("-t", "mpi:shm,mode=blocking", "-b", "swap", "--order", order, "--protocol", protocol, "-s", "64K", "--launches", "1:1")
+        assert result.status == 2 and f"protocol {protocol} " in result.err and what in result.err and not result.out, (order, protocol, result)
+    done = measure("-t", "mpi:shm,mode=blocking", "-b", "swap", "--protocol", "0,6,10", "-s", "64K", "-n", 1, "-x", 1, "--launches", "1:1").document
+    assert [r["protocol"] for r in done["swaps"]] == [0, 6, 10], done["swaps"]
 
 
 @case("a corrupted or incomplete message of a swap is found and the transport is named")

@@ -240,6 +240,9 @@ static void what_cannot_be_done_is_refused_before_anything_is_sent(void **state)
 	assert_refused(link, &b, XB_E_UNSUPPORTED, "synchronous sends");
 	b.swap.protocol = 4;
 	assert_refused(link, &b, XB_E_UNSUPPORTED, "ready sends");
+	e->caps |= XB_CAP_SYNC_SEND | XB_CAP_BLOCKING;
+	b.swap.protocol = 9;
+	assert_refused(link, &b, XB_E_UNSUPPORTED, "started now and waited for later");
 	fake_close(link);
 }
 

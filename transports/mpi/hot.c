@@ -298,8 +298,7 @@ uint32_t xb_mpi_caps(const struct xb_mpi_context *context)
 {
 	uint32_t caps = XB_CAP_SEND | XB_CAP_SYNC_SEND;
 
-	if (context->mode != XB_MPI_BLOCKING)
-		caps |= XB_CAP_READY_SEND | XB_CAP_BOTH_WAYS;
+	caps |= context->mode == XB_MPI_BLOCKING ? XB_CAP_BLOCKING : XB_CAP_READY_SEND | XB_CAP_BOTH_WAYS;
 	if (context->setup->op != XB_OP_SEND)
 		caps |= XB_CAP_PUT | XB_CAP_GET;
 	return caps;
