@@ -7,6 +7,7 @@
 #include "accept.h"
 #include "places.h"
 #include "../report/internal.h"
+#include "../report/text.h"
 
 #define NAME_BYTES 232u
 
@@ -104,12 +105,15 @@ static enum xb_verdict verdict_of_node(const struct xb_acceptance *a, uint32_t n
 			continue;
 		worst = r->verdict;
 		const struct xb_judgement *j = r->retested ? &r->fresh : &r->first;
-		if (*j->reason)
+		if (*j->reason && r->verdict != XB_VERDICT_FAIL) {
 			snprintf(reason, bytes, "%s: %.200s", r->limit->name, j->reason);
-		else
-			snprintf(reason, bytes, "%s: %s %.4g %s, limit %.4g", r->limit->name,
-				 xb_metric_name(r->limit->metric), j->value, xb_metric_unit(r->limit->metric),
-				 j->bound);
+			continue;
+		}
+		snprintf(reason, bytes, "%s: %s %.4g %s, limit %.4g", r->limit->name,
+			 xb_metric_name(r->limit->metric), j->value, xb_metric_unit(r->limit->metric),
+			 j->bound);
+		if (*j->reason)
+			xb_append(reason, bytes, "; %.120s", j->reason);
 	}
 	return worst;
 }

@@ -174,6 +174,16 @@ static void compare_transports(json_t *list, json_t *document, json_t *baseline)
 	}
 }
 
+/* "" where a document does not tell. */
+static const char *pairs_at_a_time(json_t *config)
+{
+	json_t *serial = json_object_get(config, "serial"), *endpoints = json_object_get(config, "endpoints");
+
+	if (!json_is_boolean(serial) || !json_is_integer(endpoints))
+		return "";
+	return json_is_true(serial) || json_integer_value(endpoints) <= 3 ? "one" : "many";
+}
+
 json_t *xb_baseline_differences(json_t *document, json_t *baseline)
 {
 	json_t *list = json_array(), *then = json_object_get(baseline, "config"),
@@ -188,5 +198,8 @@ json_t *xb_baseline_differences(json_t *document, json_t *baseline)
 	snprintf(b, sizeof(b), "%llu", (unsigned long long)xb_count_of(now, "window"));
 	if (strcmp(a, b) != 0)
 		add(list, "configuration", 0, "the window (-W)", a, b);
+	const char *pairs_then = pairs_at_a_time(then), *pairs_now = pairs_at_a_time(now);
+	if (*pairs_then && *pairs_now && strcmp(pairs_then, pairs_now) != 0)
+		add(list, "configuration", 0, "pairs at a time (--serial)", pairs_then, pairs_now);
 	return list;
 }

@@ -53,6 +53,15 @@ struct xb_retest {
 int xb_retest_next(const struct xb_rulings *rulings, uint32_t endpoints, struct xb_retest *retest);
 /* Is this violation among those that the retest judges? */
 int xb_retest_covers(const struct xb_retest *retest, const struct xb_ruling *ruling);
+/* Is the limit one on what is typical of all pairs, which with one pair at a time may be something else? */
+int xb_limit_is_among_pairs(const struct xb_limit *limit);
+/* For the first such limit that the retest judges, the pair that passed nearest to what is typical: what it
+ * has alone tells what pairs have alone. 0 when there is none. */
+int xb_reference_choose(const struct xb_rulings *rulings, const struct xb_retest *retest, uint32_t *a,
+			uint32_t *b);
+/* Takes what the pair a, b had alone (rulings on its document, whose endpoints are 0 and 1) as the measure of
+ * all retests. */
+void xb_reference_take(struct xb_rulings *rulings, uint32_t a, uint32_t b, const struct xb_rulings *alone);
 /* Its verdicts on the violations that it judges. fresh: the rulings on its document, whose endpoints are 0
  * and 1; launch_s: what a launch of it took. */
 void xb_retest_take(struct xb_rulings *rulings, const struct xb_retest *retest,

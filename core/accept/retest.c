@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 #include "places.h"
+#include "../report/text.h"
+
+#define NO_REFERENCE "alone, but compared with pairs that ran at the same time: none gave a value alone"
 
 static int blames_node(const struct xb_ruling *r)
 {
@@ -74,6 +77,51 @@ int xb_retest_covers(const struct xb_retest *retest, const struct xb_ruling *r)
 	return r->a == retest->a && r->b == retest->b;
 }
 
+int xb_limit_is_among_pairs(const struct xb_limit *limit)
+{
+	return limit->relation == XB_RELATION_MEDIAN || limit->relation == XB_RELATION_BEST;
+}
+
+int xb_reference_choose(const struct xb_rulings *rulings, const struct xb_retest *retest, uint32_t *a,
+			uint32_t *b)
+{
+	const struct xb_ruling *wanted = NULL;
+	double nearest = INFINITY;
+
+	for (size_t i = 0; i < rulings->count && !wanted; i++)
+		if (xb_retest_covers(retest, &rulings->list[i]) &&
+		    xb_limit_is_among_pairs(rulings->list[i].limit))
+			wanted = &rulings->list[i];
+	for (size_t i = 0; wanted && i < rulings->count; i++) {
+		const struct xb_ruling *r = &rulings->list[i];
+		if (r->limit != wanted->limit || r->size_bytes != wanted->size_bytes ||
+		    r->first.verdict != XB_VERDICT_PASS)
+			continue;
+		double distance = fabs(log(r->first.value / r->typical));
+		if (!(distance < nearest))
+			continue;
+		nearest = distance;
+		*a = r->a;
+		*b = r->b;
+	}
+	return isfinite(nearest);
+}
+
+void xb_reference_take(struct xb_rulings *rulings, uint32_t a, uint32_t b, const struct xb_rulings *alone)
+{
+	for (size_t i = 0; i < rulings->count; i++) {
+		struct xb_ruling *r = &rulings->list[i];
+		if (!xb_limit_is_among_pairs(r->limit))
+			continue;
+		const struct xb_ruling *here = xb_ruling_find(rulings, r->limit, r->size_bytes, a, b),
+				       *there = xb_ruling_find(alone, r->limit, r->size_bytes, 0, 1);
+		if (here && there)
+			r->typical_alone =
+				xb_typical_alone(r->typical, here->first.value, there->first.value);
+		r->no_reference = !isfinite(r->typical_alone);
+	}
+}
+
 static int noisy_at(const struct xb_retest *retest, const struct xb_ruling *fresh, uint32_t endpoint)
 {
 	return (fresh->noisy_a && retest->a == endpoint) || (fresh->noisy_b && retest->b == endpoint);
@@ -97,6 +145,9 @@ void xb_retest_take(struct xb_rulings *rulings, const struct xb_retest *retest,
 		r->fresh = f ? f->first : nothing;
 		r->noisy_a = f && noisy_at(retest, f, r->a);
 		r->noisy_b = f && noisy_at(retest, f, r->b);
+		if (f && r->no_reference)
+			xb_append(r->fresh.reason, sizeof(r->fresh.reason), "%s" NO_REFERENCE,
+				  *r->fresh.reason ? "; " : "");
 		r->verdict = xb_confirmed(&r->first, &r->fresh);
 	}
 }

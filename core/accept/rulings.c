@@ -23,7 +23,7 @@ static struct xb_ruling *add(struct xb_rulings *rulings)
 	if (!grown)
 		return NULL;
 	rulings->list = grown;
-	grown[rulings->count] = (struct xb_ruling){.typical = NAN};
+	grown[rulings->count] = (struct xb_ruling){.typical = NAN, .typical_alone = NAN};
 	return &grown[rulings->count++];
 }
 
@@ -44,8 +44,15 @@ static double earlier_typical(const struct xb_rulings *earlier, const struct xb_
 {
 	for (size_t i = 0; earlier && i < earlier->count; i++)
 		if (earlier->list[i].limit == limit && earlier->list[i].size_bytes == size_bytes)
-			return earlier->list[i].typical;
+			return isfinite(earlier->list[i].typical_alone) ? earlier->list[i].typical_alone
+									: earlier->list[i].typical;
 	return NAN;
+}
+
+double xb_typical_alone(double typical, double among_others, double alone)
+{
+	double scaled = typical * alone / among_others;
+	return among_others > 0 && alone > 0 && isfinite(scaled) ? scaled : NAN;
 }
 
 static const char *transport_error(json_t *document, const char *label)

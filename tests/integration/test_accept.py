@@ -218,6 +218,22 @@ def _():
                for r in left), left
 
 
+@case("pairs that ran at the same time: the retest is compared with what one that passed has alone, measured once")
+def _():
+    limits = RUN + "[limit alike]\ntransport = slow\nmetric = latency_us\nsizes = 8\nmax = 1 ms\nwithin = 900 % of median\nviolated_when = both\n"
+    # of two, endpoint 1 is always slow: the reference, which is not among the others, is slowed down alone as much as the suspect
+    transport = "tcp,poll=block,label=slow,fault.delay=20ms,fault.endpoint=1"
+    loud = tuple(x for x in FAST if x != "-q")
+    for more, alone, status in (((), 1, 0), (("--serial",), 0, 1)):
+        result = accept(limits, "-t", transport, "--endpoints", 5, "--bind", "none", *loud, "-n", 6, "-x", 1, *more, status=status)
+        validate(result.document)
+        violated = [r for r in result.document["acceptance"]["rulings"] if r["first"]["verdict"] == "fail"]
+        assert len(violated) == 4 and all(1 in r["pair"] for r in violated), result.out
+        assert all((r["fresh"]["bound"] > 3 * r["first"]["bound"]) == alone for r in violated), violated
+        assert result.err.count("relative to pairs that ran at the same time; measuring") == alone, result.err
+        assert result.err.count("a limit is violated; measuring") == result.document["acceptance"]["retests"] > 0, result.err
+
+
 @case("a transport that dies: UNMEASURED, exit status 4, and the other limits have their verdicts")
 def _():
     limits = GENEROUS + "[limit dead]\ntransport = dead\nmetric = latency_us\nsizes = 8\nmax = 1 s\n"

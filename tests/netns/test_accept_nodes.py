@@ -18,7 +18,7 @@ from xbtest import SANITIZED, TOP, Skip, case, finish, have_plugin, load, main, 
 
 NAMES = [f"n{i}" for i in range(8)]
 # One pair at a time, and sockets that block: spinning ends that share a core would wait for the end of their time slices.
-SHORT = ("--serial", "--bind", "none", "-n", 4, "-x", 1, "--launches", "6:20", "--time", 45, "-q")
+SHORT = ("--bind", "none", "-n", 4, "-x", 1, "--launches", "6:20", "--time", 45, "-q")
 # A node or link behind 100 Mbit/s takes 5 ms for what the others do in less than 0.2 ms.
 LIMITS = """[run]
 transports = {transports}
@@ -33,7 +33,7 @@ SLOW = ("tbf", "rate", "100mbit", "burst", "16k", "latency", "400ms")
 hosts = None
 
 
-def start(*arguments, budget=100, transports="tcp,poll=block", limits=LIMITS, names=None):
+def start(*arguments, budget=100, transports="tcp,poll=block", limits=LIMITS, names=None, serial=True):
     ini = os.path.join(hosts.folder, "limits.ini")
     with open(ini, "w", encoding="utf-8") as file:
         file.write(limits.format(budget=budget, transports=transports))
@@ -41,7 +41,7 @@ def start(*arguments, budget=100, transports="tcp,poll=block", limits=LIMITS, na
     if os.path.exists(out):
         os.unlink(out)
     return hosts.start("accept", ini, "-H", ",".join(names or NAMES), "--ssh-command", hosts.ssh, "-o", out, *SHORT,
-                       *arguments)
+                       *(["--serial"] if serial else []), *arguments)
 
 
 def done(process, status):
@@ -117,6 +117,17 @@ def _():
     assert all(5 in x["pair"] and 5 in x["retest_pair"] for x in failed)
 
 
+@case("the same with four pairs at a time: it is that node, and nothing else")
+def _():
+    # eight ends on few cores wait for each other, for long at times: the slow node takes 20 ms
+    with shaped("n5", rate="20mbit"):
+        r = accept(1, "-n", 12, serial=False, limits=LIMITS + "max = 10 ms\nviolated_when = both\n")
+    assert r.acceptance["pairs_at_a_time"] == "many", r.acceptance["pairs_at_a_time"]
+    assert nodes(r) == {"n5": "fail"} and causes(r) == {("node", 5)}, (nodes(r), causes(r), r.out)
+    assert all((5 in x["pair"]) == (x["verdict"] == "fail") for x in r.acceptance["rulings"]), r.out
+    assert len(r.acceptance["rulings"]) == 28 and r.acceptance["left_out"] == [], r.out
+
+
 @case("two bad nodes at once: both are named")
 def _():
     with shaped("n1", "n6"):
@@ -153,13 +164,21 @@ def _():
     assert "noise budget" in r.out and all((3 in x["pair"]) == (x["verdict"] == "inconclusive") for x in r.acceptance["rulings"])
 
 
-def disturbed(name, what):
-    process = start()
+def disturbed(what, *names):
+    """Something is done to a worker on each of these, the next when the run has begun again without the one before."""
+    process, gone, old = start(), None, set()
+
+    def new_workers():
+        # on each a guard, asleep, and the worker that it started
+        seen = [[pid for pid, _ in hosts.workers(name) if pid not in old] for name in names]
+        return not (gone and hosts.workers(gone)) and all(len(pids) > 1 for pids in seen) and seen
+
     try:
-        # a guard, asleep, and the worker that it started
-        found = wait_until(lambda: len(seen := hosts.workers(name)) > 1 and seen, 60, f"a worker on {name}")
-        pid = found[-1][0]
-        os.kill(pid, what)
+        while names:
+            found = wait_until(new_workers, 60, f"workers on {', '.join(names)}")
+            os.kill(found[0][-1], what)
+            old.update(pid for pids in found for pid in pids)
+            gone, names = names[0], names[1:]
     except BaseException:
         process.kill()
         raise
@@ -169,10 +188,18 @@ def disturbed(name, what):
 for title, what in (("stopped", signal.SIGSTOP), ("killed", signal.SIGKILL)):
     @case(f"one node whose worker is {title}: it is named and left out, and the others have their verdicts")
     def _(what=what):
-        r = disturbed("n6", what)
+        r = disturbed(what, "n6")
         assert [x["host"] for x in r.acceptance["left_out"]] == ["n6"], r.acceptance["left_out"]
         assert len(r.acceptance["rulings"]) == 21 and nodes(r) == {}, (nodes(r), r.out)
         assert "n6 was left out" in " ".join(r.out.split()), r.out
+
+
+@case("two of eight nodes whose workers are killed: both are named and left out, and the others have their verdicts")
+def _():
+    r = disturbed(signal.SIGKILL, "n2", "n6")
+    assert [(x["host"], x["endpoint"]) for x in r.acceptance["left_out"]] == [("n2", 2), ("n6", 6)], r.acceptance["left_out"]
+    assert len(r.acceptance["rulings"]) == 15 and {x["verdict"] for x in r.acceptance["rulings"]} == {"pass"}, r.out
+    assert {n["host"] for n in r.acceptance["nodes"]} == set(NAMES) - {"n2", "n6"} and nodes(r) == {}, (nodes(r), r.out)
 
 
 @case("a host that cannot be reached is left out, and one line a node says so")
@@ -224,7 +251,7 @@ def _():
     # a few long messages behind the slow queue; more of them where they are fast, for a median that chance does not make
     limits, many = LIMITS.replace("900 % of median", "1000 % of baseline"), ("-n", 40)
     recorded = finish(hosts.start("accept", "--record", base, "-H", ",".join(NAMES[:3]), "--ssh-command", hosts.ssh, "-t",
-                                  "tcp,poll=block", "-s", "64K", *SHORT, *many), 150)
+                                  "tcp,poll=block", "-s", "64K", "--serial", *SHORT, *many), 150)
     assert recorded.status == 0, recorded
     # the order of the hosts is another one, and so is the pair whose addresses are told
     r = accept(0, *many, "--against", base, names=[NAMES[2], NAMES[0], NAMES[1]], limits=limits)

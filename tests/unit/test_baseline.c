@@ -98,12 +98,44 @@ static void of_a_path_the_addresses_do_not_count(void **state)
 				    paths[i].differences);
 }
 
+/* The difference between runs with these members of their configuration, or "". */
+static const char *of_configs(const char *then_config, const char *now_config)
+{
+	static char text[200];
+	json_t *then = document(THREE, PATH), *now = document(THREE, PATH);
+
+	json_object_update_new(json_object_get(then, "config"), json_loads(then_config, 0, NULL));
+	json_object_update_new(json_object_get(now, "config"), json_loads(now_config, 0, NULL));
+	json_t *list = xb_baseline_differences(now, then), *first = json_array_get(list, 0);
+	assert_true(json_array_size(list) <= 1);
+	assert_false(json_is_true(json_object_get(first, "comparable")));
+	snprintf(text, sizeof(text), "%s", first ? json_string_value(json_object_get(first, "text")) : "");
+	json_decref(list);
+	json_decref(then);
+	json_decref(now);
+	return text;
+}
+
+static void pairs_alone_and_at_the_same_time_are_not_compared(void **state)
+{
+	(void)state;
+#define CONFIG(serial, endpoints) "{\"serial\": " serial ", \"endpoints\": " endpoints "}"
+	assert_string_equal(of_configs(CONFIG("true", "8"), CONFIG("false", "8")),
+			    "pairs at a time (--serial): one when the baseline was recorded, many now");
+	assert_string_equal(of_configs(CONFIG("false", "8"), CONFIG("false", "3")),
+			    "pairs at a time (--serial): many when the baseline was recorded, one now");
+	assert_string_equal(of_configs(CONFIG("true", "8"), CONFIG("false", "2")), "");
+	assert_string_equal(of_configs(CONFIG("false", "8"), CONFIG("false", "4")), "");
+	assert_string_equal(of_configs("{}", CONFIG("false", "8")), ""); /* it does not tell */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hosts_are_matched_by_name),
 		cmocka_unit_test(without_a_known_name_the_order_counts),
 		cmocka_unit_test(of_a_path_the_addresses_do_not_count),
+		cmocka_unit_test(pairs_alone_and_at_the_same_time_are_not_compared),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,8 +25,12 @@ static void node_2_is_blamed(enum xb_cause cause)
 	for (uint32_t a = 0; a < NODES; a++)
 		for (uint32_t b = a + 1; b < NODES; b++) {
 			int bad = a == 2 || b == 2;
-			list[n] = (struct xb_ruling){
-				.limit = &limit, .size_bytes = 8, .a = a, .b = b, .typical = NAN};
+			list[n] = (struct xb_ruling){.limit = &limit,
+						     .size_bytes = 8,
+						     .a = a,
+						     .b = b,
+						     .typical = NAN,
+						     .typical_alone = NAN};
 			list[n].first.verdict = list[n].verdict = bad ? XB_VERDICT_FAIL : XB_VERDICT_PASS;
 			list[n].cause = bad ? cause : XB_CAUSE_NONE;
 			list[n++].culprit = 2;
@@ -131,6 +135,76 @@ static void noise_in_the_retest_is_put_down_to_the_end_that_has_it(void **state)
 	assert_string_equal(nodes(), "ppip");
 }
 
+/* Of all pairs 30 among the others; node 2 has 48, which is beyond 50 % more. Pair 0, 1 is nearest to that.
+ */
+static void typical_of_30(void)
+{
+	node_2_is_blamed(XB_CAUSE_NODE);
+	for (size_t i = 0; i < PAIRS; i++) {
+		list[i].typical = 30;
+		list[i].first.value = list[i].cause == XB_CAUSE_NODE ? 48 : 30 + (double)i;
+	}
+}
+
+/* The verdict on a pair that has this value alone, where a pair that has 30 among the others has `reference`.
+ */
+static char verdict_alone(double suspect, double reference, double *bound)
+{
+	static const struct xb_rulings none;
+	struct xb_against against = {.low = NAN, .high = NAN};
+	struct xb_judgement judged;
+	struct xb_retest retest;
+	uint32_t a = 9, b = 9;
+	double values[6] = {suspect, suspect, suspect, suspect, suspect, suspect};
+
+	typical_of_30();
+	assert_int_equal(xb_retest_next(&rulings, NODES, &retest), 1);
+	assert_int_equal(xb_reference_choose(&rulings, &retest, &a, &b), 1);
+	assert_true(a == 0 && b == 1);
+	fresh_one = (struct xb_ruling){.limit = &limit, .size_bytes = 8, .a = 0, .b = 1};
+	fresh_one.first.value = reference;
+	xb_reference_take(&rulings, a, b, isnan(reference) ? &none : &fresh);
+	double typical = isfinite(list[1].typical_alone) ? list[1].typical_alone : list[1].typical;
+	against.low = against.high = typical;
+	xb_judge(&limit, &against, values, 6, 0, &judged);
+	*bound = judged.bound;
+	return *xb_verdict_name(judged.verdict);
+}
+
+static void a_pair_alone_is_compared_with_what_pairs_have_alone(void **state)
+{
+	(void)state;
+	double bound;
+	struct xb_retest retest;
+	uint32_t a, b;
+
+	limit = (struct xb_limit){
+		.name = "l", .metric = XB_METRIC_LATENCY, .relation = XB_RELATION_MEDIAN, .within = 0.5};
+	assert_true(fabs(xb_typical_alone(30, 30, 10) - 10) < 1e-9);
+	assert_true(isnan(xb_typical_alone(30, NAN, 10)) && isnan(xb_typical_alone(30, 30, NAN)) &&
+		    isnan(xb_typical_alone(NAN, 30, 10)) && isnan(xb_typical_alone(30, 0, 10)));
+	assert_int_equal(verdict_alone(16, 10, &bound), 'f');
+	assert_true(fabs(bound - 15) < 1e-9);
+	assert_int_equal(verdict_alone(10, 10, &bound), 'p');
+	/* where nothing is known of pairs alone, it stays, and is said */
+	assert_int_equal(verdict_alone(16, NAN, &bound), 'p');
+	assert_true(fabs(bound - 45) < 1e-9);
+	assert_int_equal(xb_retest_next(&rulings, NODES, &retest), 1);
+	retest_says(&retest, XB_VERDICT_FAIL, 0, 0);
+	assert_non_null(strstr(list[1].fresh.reason, "so it is; alone, but compared with pairs that ran"));
+	assert_int_equal(list[0].no_reference, 1); /* kept for what is measured again later */
+	/* no pair passed: there is none to measure */
+	typical_of_30();
+	for (size_t i = 0; i < PAIRS; i++)
+		list[i].first.verdict = XB_VERDICT_FAIL;
+	assert_int_equal(xb_reference_choose(&rulings, &retest, &a, &b), 0);
+	/* an absolute limit needs none */
+	limit = (struct xb_limit){.name = "l", .metric = XB_METRIC_LATENCY, .has_max = 1, .max = 10};
+	typical_of_30();
+	assert_int_equal(xb_retest_next(&rulings, NODES, &retest), 1);
+	assert_int_equal(xb_reference_choose(&rulings, &retest, &a, &b), 0);
+}
+
 static void more_time_is_that_of_launches_of_the_retest(void **state)
 {
 	(void)state;
@@ -152,6 +226,7 @@ int main(void)
 		cmocka_unit_test(partners_are_spared_whatever_the_retest_of_the_node_says),
 		cmocka_unit_test(of_a_link_no_node_is_named),
 		cmocka_unit_test(noise_in_the_retest_is_put_down_to_the_end_that_has_it),
+		cmocka_unit_test(a_pair_alone_is_compared_with_what_pairs_have_alone),
 		cmocka_unit_test(more_time_is_that_of_launches_of_the_retest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
