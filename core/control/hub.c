@@ -15,6 +15,8 @@
 #include "hub.h"
 #include "../engine/timer.h"
 
+#define HELLOS_FACTOR 4 /* so many times the room for strangers is that for those that have said a hello */
+
 int64_t xb_now_ms(void)
 {
 	return (int64_t)(xb_clock_ns(CLOCK_MONOTONIC) / 1000000u);
@@ -95,6 +97,9 @@ int xb_hub_open(struct xb_hub *hub, const char *host, uint16_t port, const unsig
 	sigaddset(&mask, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &mask, &hub->old_mask);
 	signal(SIGPIPE, SIG_IGN);
+	hub->nonces = calloc(XB_HUB_NONCES, sizeof *hub->nonces);
+	if (!hub->nonces)
+		return xb_fail(error, XB_E_RESOURCE, "out of memory for the control port");
 	hub->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	hub->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (hub->epoll_fd < 0 || hub->signal_fd < 0)
@@ -135,6 +140,8 @@ void xb_hub_close(struct xb_hub *hub)
 		peer_free(hub->peers[i]);
 	}
 	free(hub->peers);
+	free(hub->nonces);
+	hub->nonces = NULL;
 	for (size_t t = 0; t < XB_HUB_TEAMS; t++) {
 		free(hub->seats[t]);
 		hub->seats[t] = NULL;
@@ -165,6 +172,17 @@ static void forget_strangers(struct xb_hub *hub)
 	hub->peer_count = kept;
 }
 
+/* A worker takes a new nonce for each connection: 0 if this one came before, else it is remembered. */
+static int is_new(struct xb_hub *hub, const unsigned char nonce[XB_NONCE_BYTES])
+{
+	uint64_t known = hub->nonce_count < XB_HUB_NONCES ? hub->nonce_count : XB_HUB_NONCES;
+	for (uint64_t i = 0; i < known; i++)
+		if (!memcmp(hub->nonces[i], nonce, XB_NONCE_BYTES))
+			return 0;
+	memcpy(hub->nonces[hub->nonce_count++ % XB_HUB_NONCES], nonce, XB_NONCE_BYTES);
+	return 1;
+}
+
 /* Hello, then proof; both of fixed length. Reads no more than is still due, so that frames stay in the
  * socket. */
 static void handshake(struct xb_hub *hub, struct xb_peer *peer)
@@ -183,7 +201,7 @@ static void handshake(struct xb_hub *hub, struct xb_peer *peer)
 	peer->early_used = 0;
 	if (!peer->hello_seen) {
 		unsigned char reply[XB_REPLY_BYTES];
-		if (xb_hello_check(hub->key, peer->early, peer->nonce_w)) {
+		if (xb_hello_check(hub->key, peer->early, peer->nonce_w) || !is_new(hub, peer->nonce_w)) {
 			peer_disconnect(hub, peer, XB_E_CORRUPT);
 			return;
 		}
@@ -214,19 +232,27 @@ static void expire_pending(struct xb_hub *hub)
 	}
 }
 
-/* Too many connections wait for their handshake: the oldest that has not shown that it knows the key has to
- * go. What it has sent meanwhile is looked at first, so that a crowd of strangers does not push a worker out.
- */
-static void make_room(struct xb_hub *hub)
+/* The oldest have to go until fewer than limit wait. What they have sent meanwhile is looked at first, so
+ * that a crowd of strangers does not push a worker out. */
+static void evict(struct xb_hub *hub, int hello_seen, size_t limit)
 {
-	for (size_t i = 0; i < hub->peer_count && hub->pending >= XB_HUB_PENDING_MAX + hub->expected; i++) {
+	for (size_t i = 0; i < hub->peer_count && hub->pending >= limit; i++) {
 		struct xb_peer *peer = hub->peers[i];
-		if (peer->fd < 0 || peer->authenticated || peer->hello_seen)
+		if (peer->fd < 0 || peer->authenticated || peer->hello_seen != hello_seen)
 			continue;
 		handshake(hub, peer);
-		if (peer->fd >= 0 && !peer->hello_seen)
+		if (peer->fd >= 0 && !peer->authenticated && peer->hello_seen == hello_seen)
 			peer_disconnect(hub, peer, XB_E_RESOURCE);
 	}
+}
+
+/* Too many connections wait for their handshake: first those go that have not shown that they know the key,
+ * then, where there are many more, those that have said a hello, for it may have been recorded. */
+static void make_room(struct xb_hub *hub)
+{
+	size_t room = XB_HUB_PENDING_MAX + hub->expected;
+	evict(hub, 0, room);
+	evict(hub, 1, HELLOS_FACTOR * room);
 }
 
 static void accept_all(struct xb_hub *hub)
@@ -237,11 +263,6 @@ static void accept_all(struct xb_hub *hub)
 		if (fd < 0)
 			return;
 		make_room(hub);
-		if (hub->pending >=
-		    4 * (XB_HUB_PENDING_MAX + hub->expected)) { /* even replayed hellos are bounded */
-			close(fd);
-			return;
-		}
 		if (hub->peer_count == hub->peer_capacity) {
 			size_t capacity = hub->peer_capacity ? 2 * hub->peer_capacity : 32;
 			struct xb_peer **grown = realloc(hub->peers, capacity * sizeof *grown);

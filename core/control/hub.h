@@ -14,6 +14,7 @@
 #include "channel.h"
 
 #define XB_HUB_PENDING_MAX 64 /* strangers that are let wait; beyond them the oldest makes room */
+#define XB_HUB_NONCES 4096u /* hellos that are remembered: a repeated one was recorded */
 #define XB_HUB_TEAMS XB_MAX_TRANSPORTS
 #define XB_HUB_HANDSHAKE_MS 5000 /* a connection that has not proved itself by then is closed */
 
@@ -44,6 +45,8 @@ struct xb_hub {
 	size_t expected; /* connections of our own that may be waiting to be let in as well */
 	struct xb_peer **seats[XB_HUB_TEAMS]; /* by endpoint, once it has said who it is */
 	unsigned duplicates[XB_HUB_TEAMS]; /* workers that came as an endpoint that was there already */
+	unsigned char (*nonces)[XB_NONCE_BYTES]; /* of the last hellos, a ring of XB_HUB_NONCES */
+	uint64_t nonce_count; /* since the beginning */
 	uint64_t strangers; /* connections that did not prove the key */
 	int interrupted; /* signal number of SIGINT or SIGTERM; counts further ones below */
 	int interrupts;

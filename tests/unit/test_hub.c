@@ -136,24 +136,53 @@ static void numbers_out_of_range_take_no_seat(void **state)
 	close_hub();
 }
 
-static void a_replayed_connection_gets_no_further_than_the_reply(void **state)
+static void a_replayed_connection_gets_not_one_byte(void **state)
 {
 	unsigned char bytes[XB_REPLY_BYTES + 16];
-	struct transcript t;
+	struct transcript t, other;
 	(void)state;
 	open_hub();
 	close(enter(&t));
+	for (int i = 0; i < 20; i++)
+		close(enter(&other));
 	settle();
 	int fd = dial();
 	assert_int_equal(send(fd, t.hello, sizeof t.hello, 0), sizeof t.hello);
-	settle();
-	assert_int_equal(answer(fd, bytes, sizeof bytes), XB_REPLY_BYTES); /* with a fresh nonce */
-	assert_int_equal(send(fd, t.proof, sizeof t.proof, 0), sizeof t.proof);
 	settle();
 	assert_true(answer(fd, bytes, sizeof bytes) <= 0);
 	assert_int_equal(authenticated(), 0);
 	assert_int_equal(hub.strangers, 1);
 	close(fd);
+	close_hub();
+}
+
+/* Hellos of workers that never came here themselves, or that are forgotten: right, and with no proof to
+ * follow. */
+static void recorded_hellos_do_not_keep_a_worker_out(void **state)
+{
+	unsigned char nonce[XB_NONCE_BYTES], hello[XB_HELLO_BYTES], bytes[XB_REPLY_BYTES];
+	int fds[5 * XB_HUB_PENDING_MAX];
+	struct transcript t;
+	(void)state;
+	open_hub();
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+		xb_random_bytes(nonce, sizeof nonce);
+		xb_hello_make(hub.key, nonce, hello);
+		fds[i] = dial();
+		assert_int_equal(send(fds[i], hello, sizeof hello, 0), sizeof hello);
+		xb_hub_poll(&hub, 2);
+		assert_true(hub.pending <= 4 * XB_HUB_PENDING_MAX);
+	}
+	settle();
+	assert_int_equal(hub.pending, 4 * XB_HUB_PENDING_MAX);
+	int fd = enter(&t);
+	assert_int_equal(authenticated(), 1);
+	/* the oldest made room: after its reply it is closed; the youngest waits */
+	assert_int_equal(answer(fds[0], bytes, sizeof bytes), XB_REPLY_BYTES);
+	assert_true(answer(fds[0], bytes, sizeof bytes) == 0);
+	close(fd);
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+		close(fds[i]);
 	close_hub();
 }
 
@@ -309,7 +338,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_holder_of_the_key_is_let_in_and_heard),
 		cmocka_unit_test(numbers_out_of_range_take_no_seat),
-		cmocka_unit_test(a_replayed_connection_gets_no_further_than_the_reply),
+		cmocka_unit_test(a_replayed_connection_gets_not_one_byte),
+		cmocka_unit_test(recorded_hellos_do_not_keep_a_worker_out),
 		cmocka_unit_test(another_key_gets_not_one_byte),
 		cmocka_unit_test(silent_strangers_are_bounded_and_do_not_keep_a_worker_out),
 		cmocka_unit_test(a_fuzzed_stream_gives_nothing_but_its_honest_beginning),
