@@ -282,8 +282,10 @@ static int launches(struct xb_run *run, const char **stopped_by, struct xb_error
 		longest_s = took_s > longest_s || run->launch < 2 ? took_s : longest_s;
 		if (run->launch == 0)
 			fit_budget(run, took_s);
-		if (!alive(run) || run->lost)
-			break;
+		if (!alive(run) || run->lost) {
+			*stopped_by = "failed";
+			return 0;
+		}
 	}
 	*stopped_by = "fixed";
 	return 0;

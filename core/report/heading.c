@@ -24,6 +24,7 @@ static void run_line(struct xb_out *out, const struct xb_view *v)
 			   : strcmp(why, "verdict") == 0     ? "stopped when every limit had its verdict"
 			   : strcmp(why, "time") == 0	     ? "stopped by the time budget"
 			   : strcmp(why, "fixed") == 0	     ? "as many as were asked for"
+			   : strcmp(why, "failed") == 0	     ? "stopped because nothing was left to measure"
 			   : strcmp(why, "interrupted") == 0 ? "interrupted"
 							     : "not finished";
 	json_t *number = json_object_get(d, "seed");

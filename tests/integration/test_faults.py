@@ -68,6 +68,14 @@ def _():
 def _():
     run = measure("-t", "tcp,fault.crash=1", "-s", "8", *QUICK, status=4)
     assert run.document["results"] == [] and transport(run.document, "tcp")["status"] == "failed"
+    assert run.document["stopped_by"] == "failed" and run.document["partial"] is False, run.document["stopped_by"]
+    assert "nothing was left to measure" in " ".join(run.out.split()), run.out
+
+
+@case("a failure of one transport of two does not stop the run")
+def _():
+    run = measure("-t", "tcp,tcp,label=bad,fault.crash=1", "-s", "8", *QUICK, status=4)
+    assert run.document["stopped_by"] == "fixed" and run.document["launches"] == 2, run.document["stopped_by"]
 
 
 main()
