@@ -10,6 +10,7 @@
 #include "../engine/block.h"
 
 #define OPEN_MS 60000
+#define MOST_COMPARED 64 /* endpoints whose CPUs are compared: more share them anyway */
 
 /* Who has not reported: "1 of 2 workers reported within 15 s ...". */
 static int too_late(struct xb_team *team, uint32_t have, struct xb_error *error)
@@ -231,6 +232,27 @@ static void find_hosts(struct xb_team *team)
 	}
 }
 
+/* Two endpoints of one host, whatever it was called, on one CPU of it. */
+static void check_cpus(const struct xb_team *team)
+{
+	const struct xb_control *c = team->control;
+	char text[300];
+	for (uint32_t e = 1; c->hosts && e < team->endpoints && team->endpoints <= MOST_COMPARED; e++)
+		for (uint32_t other = 0; other < e; other++) {
+			if (c->cpus[e] < 0 || c->cpus[e] != c->cpus[other] ||
+			    team->host_of[e] != team->host_of[other])
+				continue;
+			const char *name = json_string_value(json_object_get(xb_team_host(team, e), "name"));
+			snprintf(text, sizeof text,
+				 "endpoints %u and %u both run on CPU %d of %.100s: the times between them "
+				 "are "
+				 "those of the scheduler",
+				 other, e, c->cpus[e], name ? name : "one host");
+			xb_results_finding(c->results, "invalid", "same-cpu", NULL, NULL, SIZE_MAX, text);
+			return;
+		}
+}
+
 /* CPUs that workers have chosen on hosts of their own. */
 static void take_opened(struct xb_team *team, json_t **opened)
 {
@@ -243,6 +265,7 @@ static void take_opened(struct xb_team *team, json_t **opened)
 			xb_results_finding(team->control->results, "warning", "few-cores", NULL, NULL,
 					   SIZE_MAX, scarce);
 	}
+	check_cpus(team);
 	team->layer = (enum xb_layer)json_integer_value(json_object_get(opened[0], "layer"));
 	json_t *timer = json_object_get(opened[0], "timer");
 	if (timer && !team->control->timer_told) /* endpoint 0 keeps time, with the clock of its own host */

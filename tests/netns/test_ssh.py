@@ -82,6 +82,18 @@ def _():
     one_error(hosts.run("-t", "tcp", *TWO, *SHORT, "--ssh-command", hosts.ssh, "--control-interface", "eth7"), 2, "eth7", "sx0")
 
 
+@case("both ends on one CPU of one host that has two names: same-cpu, chosen or bound")
+def _():
+    where = ("-H", f"nodeA,10.88.{hosts.net}.1")
+    run = hosts.measure("-t", "tcp,poll=block", *where, *SHORT[:-2], "--bind", "0", status=3)
+    assert findings(run.document, "same-cpu")[0]["severity"] == "invalid", findings(run.document)
+    path = f"{hosts.folder}/onecpu.json"
+    # both ends run here, as children that have but this one core
+    hosts.on("nodeA", "taskset", "-c", "0", XB, "-t", "tcp,poll=block", *where, *SHORT[:-2], "--ssh-command", hosts.ssh, "-o", path, check=False)
+    found = findings(load(path), "same-cpu")
+    assert found and "endpoints 0 and 1 both run on CPU 0 of nodeA" in found[0]["text"], findings(load(path))
+
+
 @case("no key on any command line or in any environment while a run goes on")
 def _():
     process = hosts.start("-t", "tcp", *TWO, "-s", "8", "--launches", "50:50", "--time", 60, "--bind", "0,1", "--ssh-command", hosts.ssh)
