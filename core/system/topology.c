@@ -289,16 +289,58 @@ int xb_topology_allows(int cpu, struct xb_error *error)
 	return pin(cpu, 0, error);
 }
 
-/* --- facts of a CPU; from sysfs, since a worker should not load hwloc for them --- */
+/* --- facts of a CPU; from sysfs, since a worker should not load hwloc for what is there --- */
 
 int xb_topology_numa_of_cpu(int cpu)
 {
 	return cpu < 0 ? -1 : xb_sysfs_numa_of_cpu("", cpu);
 }
 
+size_t xb_topology_cache_of_cpu(hwloc_topology_t topology, int cpu)
+{
+	hwloc_obj_t object = cpu < 0 ? NULL : hwloc_get_pu_obj_by_os_index(topology, (unsigned)cpu);
+	size_t bytes = 0;
+
+	for (; object; object = object->parent)
+		if (hwloc_obj_type_is_dcache(object->type) && object->attr->cache.size > 0)
+			bytes = (size_t)object->attr->cache.size; /* the outermost comes last */
+	return bytes;
+}
+
+/* With hwloc, which asks the CPU itself. */
+static size_t ask_hwloc_for_cache(int cpu)
+{
+	hwloc_topology_t topology;
+	size_t bytes = 0;
+
+	if (hwloc_topology_init(&topology))
+		return 0;
+	hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+	hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
+	if (!hwloc_topology_load(topology))
+		bytes = xb_topology_cache_of_cpu(topology, cpu);
+	hwloc_topology_destroy(topology);
+	return bytes;
+}
+
+size_t xb_topology_cache_bytes(const char *root, int cpu)
+{
+	static int asked = -1; /* the CPU; a worker stays on its one, and asks before every block */
+	static size_t answer;
+	size_t bytes = xb_sysfs_cache_of_cpu(root, cpu);
+
+	if (bytes)
+		return bytes;
+	if (asked != cpu) {
+		answer = ask_hwloc_for_cache(cpu);
+		asked = cpu;
+	}
+	return answer;
+}
+
 size_t xb_topology_last_level_cache_bytes(void)
 {
 	int cpu = sched_getcpu();
 
-	return xb_sysfs_cache_of_cpu("", cpu < 0 ? 0 : cpu);
+	return xb_topology_cache_bytes("", cpu < 0 ? 0 : cpu);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "fixture.h"
 #include "system/system.h"
 #include "system/topology.h"
 
@@ -272,6 +273,54 @@ static void a_refused_cpu_is_named_with_those_allowed(void **state)
 	in_a_process(refused_cpu_leaves_affinity_alone);
 }
 
+/* ---- the size of the caches */
+
+static size_t cache_of_cpu(const char *machine, int cpu)
+{
+	hwloc_topology_t topology;
+	size_t bytes;
+
+	assert_int_equal(hwloc_topology_init(&topology), 0);
+	assert_int_equal(hwloc_topology_set_synthetic(topology, machine), 0);
+	hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
+	assert_int_equal(hwloc_topology_load(topology), 0);
+	bytes = xb_topology_cache_of_cpu(topology, cpu);
+	hwloc_topology_destroy(topology);
+	return bytes;
+}
+
+static void the_outermost_cache_counts(void **state)
+{
+	static const char full[] =
+		"package:2 l3:1(size=50331648) l2:2(size=1048576) l1d:1(size=32768) l1i:1(size=65536) pu:2";
+
+	(void)state;
+	assert_int_equal(cache_of_cpu(full, 0), 50331648);
+	assert_int_equal(cache_of_cpu(full, 7), 50331648);
+	assert_int_equal(cache_of_cpu(full, 8), 0); /* there is none */
+	assert_int_equal(cache_of_cpu(full, -1), 0);
+	assert_int_equal(cache_of_cpu("package:1 l2:2(size=262144) core:1 pu:1", 1), 262144);
+	/* instructions do not count */
+	assert_int_equal(cache_of_cpu("package:1 l1i:2(size=65536) pu:1", 0), 0);
+	assert_int_equal(cache_of_cpu("package:1 core:2 pu:1", 0), 0);
+}
+
+static void hwloc_is_asked_where_sysfs_says_nothing(void **state)
+{
+	struct fixture machine;
+	int with_sysfs, without;
+
+	(void)state;
+	fixture_open(&machine, "connectx");
+	setenv("HWLOC_SYNTHETIC", "package:1 l3:1(size=12582912) core:8 pu:1", 1);
+	with_sysfs = xb_topology_cache_bytes(machine.root, 0) == 49152 * 1024;
+	without = xb_topology_cache_bytes(machine.root, 4) == 12582912;
+	unsetenv("HWLOC_SYNTHETIC");
+	fixture_close(&machine);
+	assert_true(with_sysfs);
+	assert_true(without);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +338,8 @@ int main(void)
 		cmocka_unit_test(pinning_does_not_change_the_choice),
 		cmocka_unit_test(pinning_pins),
 		cmocka_unit_test(a_refused_cpu_is_named_with_those_allowed),
+		cmocka_unit_test(the_outermost_cache_counts),
+		cmocka_unit_test(hwloc_is_asked_where_sysfs_says_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
