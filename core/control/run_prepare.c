@@ -43,12 +43,21 @@ static uint32_t endpoints_here(const struct xb_run *run)
 	return count;
 }
 
+/* What each worker needs to sweep the caches with. */
+static size_t sweep_bytes(const struct xb_config *config)
+{
+	for (size_t v = 0; v < config->swap.variant_count; v++)
+		if (config->swap.variants[v].mode == XB_SWAP_COLD)
+			return xb_block_sweep_bytes(xb_topology_last_level_cache_bytes());
+	return 0;
+}
+
 static int check_memory(const struct xb_run *run, struct xb_error *error)
 {
 	const struct xb_config *config = run->config;
 	size_t largest = xb_config_largest_bytes(config);
-	double need = 2.0 * endpoints_here(run) * (double)config->transport_count *
-		      (double)xb_block_buffer_bytes(largest);
+	double each = 2.0 * (double)xb_block_buffer_bytes(largest) + (double)sweep_bytes(config);
+	double need = each * endpoints_here(run) * (double)config->transport_count;
 	char line[128];
 	double available = -1;
 	FILE *f = fopen("/proc/meminfo", "re");

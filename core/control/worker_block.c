@@ -6,8 +6,6 @@
 
 #include "worker_state.h"
 
-#define UNKNOWN_CACHE_BYTES ((size_t)64 << 20)
-
 static void arm(void *user, uint64_t monotonic_ns)
 {
 	struct xb_worker *w = user;
@@ -70,19 +68,20 @@ static void add_decorator_reports(struct xb_worker_link *link, json_t *reply)
 	}
 }
 
-/* Not a number that the caches divide: half as much again as the largest. Every page is touched here. */
-static int make_sweep(struct xb_endpoint *endpoint, struct xb_error *error)
+/* One for all peers. Every page is touched here. */
+static int make_sweep(struct xb_worker *w, struct xb_endpoint *endpoint, struct xb_error *error)
 {
-	size_t cache = xb_topology_last_level_cache_bytes();
-	size_t bytes = (cache ? cache : UNKNOWN_CACHE_BYTES) / 2 * 3;
+	const size_t bytes = xb_block_sweep_bytes(xb_topology_last_level_cache_bytes());
 
-	if (endpoint->sweep)
-		return 0;
-	endpoint->sweep = malloc(bytes);
-	if (!endpoint->sweep)
-		return xb_fail(error, XB_E_RESOURCE,
-			       "no memory for the %zu bytes that sweep the caches (--cache inv)", bytes);
-	memset(endpoint->sweep, 1, bytes);
+	if (!w->sweep) {
+		w->sweep = malloc(bytes);
+		if (!w->sweep)
+			return xb_fail(error, XB_E_RESOURCE,
+				       "no memory for the %zu bytes that sweep the caches (--cache inv)",
+				       bytes);
+		memset(w->sweep, 1, bytes);
+	}
+	endpoint->sweep = w->sweep;
 	endpoint->sweep_bytes = bytes;
 	return 0;
 }
@@ -133,7 +132,7 @@ int xb_worker_block(struct xb_worker *w, json_t *request, json_t *reply, struct 
 	if (block.bench == XB_BENCH_SWAP) {
 		if (read_swap(request, &block.swap))
 			return xb_fail(error, XB_E_USAGE, "block: damaged description of a swap");
-		int swept = block.swap.mode == XB_SWAP_COLD ? make_sweep(&link->endpoint, error) : 0;
+		int swept = block.swap.mode == XB_SWAP_COLD ? make_sweep(w, &link->endpoint, error) : 0;
 		if (swept)
 			return swept;
 	}

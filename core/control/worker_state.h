@@ -40,6 +40,7 @@ struct xb_worker {
 	size_t buffer_bytes; /* of each half */
 	void *send_region, *recv_region, *requests;
 	uint64_t *samples, *stamps;
+	unsigned char *sweep; /* NULL until a swap with cold caches */
 	struct xb_worker_link *links; /* endpoints entries */
 	struct xb_counters *counters;
 	uint64_t default_patience_ns; /* a longer deadline is announced to the controller */

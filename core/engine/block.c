@@ -6,6 +6,7 @@
 
 #define SMALLEST_DATA_BYTES ((size_t)256 << 10) /* room for a window of small messages side by side */
 #define MOST_WINDOW_BYTES ((size_t)256 << 20)
+#define UNKNOWN_CACHE_BYTES ((size_t)64 << 20)
 #define PAGE_BYTES ((size_t)4096)
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -63,6 +64,12 @@ size_t xb_block_buffer_bytes(size_t max_message_bytes)
 {
 	size_t data = max_message_bytes > SMALLEST_DATA_BYTES ? max_message_bytes : SMALLEST_DATA_BYTES;
 	return (data + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES + XB_CONTROL_BYTES;
+}
+
+size_t xb_block_sweep_bytes(size_t last_level_cache_bytes)
+{
+	/* not a number that the caches divide: half as much again as the largest */
+	return (last_level_cache_bytes ? last_level_cache_bytes : UNKNOWN_CACHE_BYTES) / 2 * 3;
 }
 
 uint32_t xb_block_outstanding(uint32_t window)
@@ -217,7 +224,8 @@ void xb_run_deadline(struct xb_run *run, uint64_t from_now_ns)
 uint64_t xb_run_allowance_ns(const struct xb_run *run, uint64_t messages)
 {
 	/* 100 MB/s and 0.1 ms per message are slower than any fabric that is worth measuring */
-	return 10 * SECOND_NS + messages * (10 * (uint64_t)run->block->size_bytes + 100000);
+	return 10 * SECOND_NS +
+	       messages * (10 * (uint64_t)run->block->size_bytes + 100000 + run->endpoint->imposed_ns);
 }
 
 void xb_run_finding(struct xb_run *run, int status, const struct xb_error *error)

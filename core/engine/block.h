@@ -26,6 +26,8 @@ struct xb_endpoint {
 	const atomic_int *abort;
 	const struct xb_timer *timer;
 	const atomic_int *phase; /* what the block does (enum xb_phase), for decorators; NULL: not told */
+	uint64_t imposed_ns; /* by which a decorator delays a data message of the prepared pattern, at either
+				end: it need not do so in the warm-up */
 	/* memory of the run, registered by the owner of the endpoint */
 	unsigned char *send_buffer, *recv_buffer; /* each buffer_bytes long, page aligned */
 	size_t buffer_bytes; /* see xb_block_buffer_bytes */
@@ -55,9 +57,9 @@ struct xb_block {
 	uint64_t target_ns;
 	uint64_t nonce; /* differs for every block of a run: part of the payload pattern */
 	int initiator;
-	/* Called on the initiator after warm-up, before the timed part, with the time by which the block must
-	 * have ended (CLOCK_MONOTONIC ns), so that a watchdog can be armed; and with 0 when the block is
-	 * over. May be NULL. */
+	/* Called on both sides before each part of the block, with the time by which that must have ended
+	 * (CLOCK_MONOTONIC ns), so that a watchdog can be armed; and with 0 when the block is over. May be
+	 * NULL. */
 	void (*deadline)(void *user, uint64_t monotonic_ns);
 	void *user;
 };
@@ -94,6 +96,9 @@ struct xb_block_result {
 /* Bytes that each of the two buffers needs for messages up to max_message_bytes: a multiple of 4096, at least
  * 260 KiB. */
 size_t xb_block_buffer_bytes(size_t max_message_bytes);
+
+/* Bytes to sweep through so that nothing stays in caches of which the last holds so many (0: not known). */
+size_t xb_block_sweep_bytes(size_t last_level_cache_bytes);
 
 /*
  * Messages per iteration and direction that a block uses: 1 for ping-pong, else the window, but no more than

@@ -69,6 +69,8 @@ struct xb_run {
 	uint64_t step_iterations;
 	uint64_t previous_stamp; /* of the last message received in the step before; 0: none */
 	uint64_t estimate_ns; /* of one iteration, initiator; 0 = not known yet */
+	uint64_t step_wall_ns; /* of the last step, with what is done between its iterations */
+	uint64_t wall_ns; /* the least of an iteration so far; 0 = not known yet */
 	/* A wrong payload does not end the protocol: the first finding is kept and the rest goes on, so that
 	 * both sides end the block idle. */
 	int verdict;

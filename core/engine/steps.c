@@ -15,6 +15,7 @@ enum {
 	ENOUGH_WARMUP = 1000, /* iterations */
 	FEWEST_ITERATIONS = 5,
 	STEP_GROWTH = 4,
+	LONGEST_TARGETS = 20, /* wall time of a timed part whose iterations were not asked for */
 };
 
 static void set_phase(enum xb_phase phase)
@@ -22,12 +23,18 @@ static void set_phase(enum xb_phase phase)
 	atomic_store_explicit(&xb_block_phase, phase, memory_order_relaxed);
 }
 
-/* Messages of one iteration in one direction; of a swap both, since they go one after the other. */
+/* Messages of one iteration that go one after the other. */
 static uint64_t per_iteration(const struct xb_run *run)
 {
 	if (run->block->bench == XB_BENCH_SWAP)
 		return (uint64_t)2 * run->loop.messages * run->loop.repeats;
-	return run->window;
+	return run->block->bench == XB_BENCH_PINGPONG ? 2 : run->window;
+}
+
+/* Time of an iteration with what is done between two, and with all delays. */
+static uint64_t wall_ns(const struct xb_run *run)
+{
+	return run->wall_ns + per_iteration(run) * run->endpoint->imposed_ns;
 }
 
 static void count_step(struct xb_run *run, uint64_t n)
@@ -55,12 +62,17 @@ static void add_usage(struct xb_block_result *result, const struct rusage *befor
 static int run_loop(struct xb_run *run, uint64_t n, int timed, struct xb_error *error)
 {
 	struct rusage before, after;
+	uint64_t begin_ns;
 	int status = 0;
 
 	if (timed)
 		getrusage(RUSAGE_THREAD, &before);
+	begin_ns = xb_clock_ns(CLOCK_MONOTONIC);
 	if (run->loops.run)
 		status = run->loops.run(&run->loop, n);
+	run->step_wall_ns = xb_clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	if (run->step_wall_ns / n < run->wall_ns || !run->wall_ns)
+		run->wall_ns = run->step_wall_ns / n + 1;
 	if (status < 0)
 		return xb_run_failed(run, status, error);
 	if (timed) {
@@ -179,6 +191,11 @@ static uint64_t step_ns(const struct xb_run *run, uint64_t n)
 			  run->endpoint->timer->ns_per_tick);
 }
 
+static uint64_t target_of(const struct xb_run *run)
+{
+	return run->block->target_ns ? run->block->target_ns : DEFAULT_TARGET_NS;
+}
+
 struct step_time {
 	uint64_t wall_ns, median_ns, fastest_ns; /* of all; of one iteration */
 };
@@ -195,7 +212,7 @@ static int warm_step(struct xb_run *run, uint32_t step, uint64_t n, uint64_t bud
 	for (uint64_t i = 0; i < n; i++)
 		fastest = samples[i + 1] - samples[i] < fastest ? samples[i + 1] - samples[i] : fastest;
 	time->fastest_ns = (uint64_t)((double)fastest * run->endpoint->timer->ns_per_tick) + 1;
-	time->wall_ns = step_ns(run, n);
+	time->wall_ns = run->step_wall_ns;
 	time->median_ns = iteration_ns(run, n);
 	if (!run->estimate_ns || time->median_ns < run->estimate_ns)
 		run->estimate_ns = time->median_ns;
@@ -228,7 +245,8 @@ static int warm_up(struct xb_run *run, uint32_t *steps, uint64_t target_ns, stru
 		++*steps;
 		if (run->result->warmup >= ENOUGH_WARMUP || spent_ns >= patience_ns || wall_ns >= longest_ns)
 			break;
-		if (per_iteration(run) > 1 && time.wall_ns >= SECOND_NS)
+		if (run->block->bench != XB_BENCH_PINGPONG && per_iteration(run) > 1 &&
+		    time.wall_ns >= SECOND_NS)
 			break;
 		if (*steps > 3 && time.median_ns >= before_ns - before_ns / 20)
 			break;
@@ -237,7 +255,7 @@ static int warm_up(struct xb_run *run, uint32_t *steps, uint64_t target_ns, stru
 			uint64_t rest = (patience_ns - spent_ns) / time.fastest_ns + 1;
 			n = n * STEP_GROWTH < rest ? n * STEP_GROWTH : rest;
 		}
-		budget_ns = 10 * SECOND_NS + 20 * n * time.wall_ns;
+		budget_ns = xb_run_allowance_ns(run, n * per_iteration(run)) + 20 * n * time.wall_ns;
 	}
 	return 0;
 }
@@ -250,14 +268,27 @@ static uint64_t fewest_iterations(const struct xb_run *run)
 	return run->window > 1 ? 1 : FEWEST_ITERATIONS;
 }
 
-static uint64_t choose_iterations(const struct xb_run *run, uint64_t target_ns)
+/* n, or fewer where what is between the iterations (caches swept) or the other side takes far longer than the
+ * target. */
+static uint64_t within_time(const struct xb_run *run, uint64_t n)
 {
 	const uint64_t fewest = fewest_iterations(run);
-	uint64_t n = target_ns / run->estimate_ns;
+	const uint64_t most = LONGEST_TARGETS * target_of(run) / wall_ns(run);
 
-	if (run->block->iterations)
-		return run->block->iterations;
+	n = n < most ? n : most;
 	return n < fewest ? fewest : n > XB_MAX_ITERATIONS ? XB_MAX_ITERATIONS : n;
+}
+
+static uint64_t choose_iterations(const struct xb_run *run)
+{
+	return run->block->iterations ? run->block->iterations
+				      : within_time(run, target_of(run) / run->estimate_ns);
+}
+
+/* Time that n more iterations may take: what is in the clock varies most. */
+static uint64_t budget_of(const struct xb_run *run, uint64_t n)
+{
+	return 5 * SECOND_NS + n * (20 * run->estimate_ns + 4 * wall_ns(run));
 }
 
 static double unit_of(const struct xb_run *run)
@@ -276,25 +307,32 @@ static void evaluate(struct xb_run *run, uint64_t n)
 			    &r->histogram, &r->median_ns);
 }
 
+/* A warm-up of n iterations: the first tells how long the others may take. */
+static int warm_up_by(struct xb_run *run, uint32_t *steps, uint64_t n, struct xb_error *error)
+{
+	struct step_time time;
+	int status =
+		warm_step(run, (*steps)++, 1, xb_run_allowance_ns(run, per_iteration(run)), &time, error);
+
+	if (status || n == 1)
+		return status;
+	return warm_step(run, (*steps)++, n - 1,
+			 xb_run_allowance_ns(run, n * per_iteration(run)) + budget_of(run, n), &time, error);
+}
+
 int xb_steps_lead(struct xb_run *run, struct xb_error *error)
 {
-	const uint64_t target_ns = run->block->target_ns ? run->block->target_ns : DEFAULT_TARGET_NS;
 	uint64_t n = run->block->warmup;
-	struct step_time time;
 	uint32_t steps = 0;
 	int status;
 
 	set_phase(XB_PHASE_WARMUP);
-	if (n)
-		status = warm_step(run, steps++, n, xb_run_allowance_ns(run, n * per_iteration(run)), &time,
-				   error);
-	else
-		status = warm_up(run, &steps, target_ns, error);
+	status = n ? warm_up_by(run, &steps, n, error) : warm_up(run, &steps, target_of(run), error);
 	if (status)
 		return status;
-	n = choose_iterations(run, target_ns);
+	n = choose_iterations(run);
 	set_phase(XB_PHASE_TIMED);
-	status = lead_step(run, steps, n, XB_PART_TIMED, 5 * SECOND_NS + 20 * n * run->estimate_ns, error);
+	status = lead_step(run, steps, n, XB_PART_TIMED, budget_of(run, n), error);
 	if (status)
 		return status;
 	run->result->iterations = n;
@@ -306,7 +344,7 @@ int xb_steps_lead(struct xb_run *run, struct xb_error *error)
 int xb_steps_verify_swap(struct xb_run *run, struct xb_error *error)
 {
 	return lead_step(run, run->step + 1, 1, XB_PART_VERIFY,
-			 xb_run_allowance_ns(run, per_iteration(run)) + 20 * run->estimate_ns, error);
+			 xb_run_allowance_ns(run, per_iteration(run)) + budget_of(run, 1), error);
 }
 
 /* --- responder */
@@ -341,41 +379,68 @@ int xb_step_serve(struct xb_run *run, const struct xb_control *message, struct x
 
 /* --- nothing can be agreed */
 
-/* Injected delays make a swap over null long: as many as fit the time. The other side's time is nobody's. */
-static uint64_t alone_swaps(struct xb_run *run, uint64_t warmup)
+/* One part of n iterations, begun with a deadline of its own. */
+static int alone_part(struct xb_run *run, uint32_t step, uint64_t n, enum xb_part part, uint64_t budget_ns,
+		      struct xb_error *error)
+{
+	const int timed = part == XB_PART_TIMED;
+	int status = 0;
+
+	set_phase(timed ? XB_PHASE_TIMED : XB_PHASE_WARMUP);
+	begin_step(run, step, part);
+	xb_run_deadline(run, budget_ns);
+	if (run->loops.post && (status = run->loops.post(&run->loop, n)) < 0)
+		return xb_run_failed(run, status, error);
+	status = run_loop(run, n, timed, error);
+	if (!timed && !status)
+		run->estimate_ns = run->block->initiator ? iteration_ns(run, n) : run->wall_ns;
+	return status;
+}
+
+static uint64_t alone_iterations(const struct xb_run *run)
 {
 	const struct xb_block *b = run->block;
 	uint64_t n;
 
-	if (!b->initiator)
-		return 1;
-	run->estimate_ns = iteration_ns(run, warmup);
-	n = choose_iterations(run, b->target_ns ? b->target_ns : DEFAULT_TARGET_NS);
+	if (b->bench == XB_BENCH_SWAP && !b->initiator)
+		return 1; /* the other side's time is nobody's */
+	if (b->iterations)
+		return b->iterations;
+	n = b->bench == XB_BENCH_SWAP ? choose_iterations(run) : within_time(run, ALONE_ITERATIONS);
 	return n < ALONE_ITERATIONS ? n : ALONE_ITERATIONS;
+}
+
+/* No more than fit the time: injected delays and swept caches make them long. */
+static uint64_t alone_warmup(const struct xb_run *run)
+{
+	const uint64_t usual = run->block->bench == XB_BENCH_SWAP ? 2 : ALONE_WARMUP;
+	const uint64_t fit = within_time(run, usual);
+
+	return run->block->warmup ? run->block->warmup : fit < usual ? fit : usual;
 }
 
 int xb_steps_alone(struct xb_run *run, struct xb_error *error)
 {
 	const struct xb_block *b = run->block;
-	const int swap = b->bench == XB_BENCH_SWAP;
-	const uint64_t warmup = b->warmup ? b->warmup : swap ? 2 : ALONE_WARMUP;
-	uint64_t counts[] = {warmup, b->iterations ? b->iterations : ALONE_ITERATIONS};
+	uint32_t steps = 0;
+	uint64_t n;
+	int status = alone_part(run, steps++, 1, XB_PART_WARMUP, xb_run_allowance_ns(run, per_iteration(run)),
+				error);
 
-	for (int part = 0; part < 2; part++) {
-		int status = 0;
-		set_phase(part ? XB_PHASE_TIMED : XB_PHASE_WARMUP);
-		begin_step(run, (uint32_t)part, part ? XB_PART_TIMED : XB_PART_WARMUP);
-		if (run->loops.post && (status = run->loops.post(&run->loop, counts[part])) < 0)
-			return xb_run_failed(run, status, error);
-		status = run_loop(run, counts[part], part, error);
-		if (status)
-			return status;
-		if (swap && part == 0)
-			counts[1] = alone_swaps(run, warmup);
-	}
-	run->result->warmup = warmup;
-	run->result->iterations = counts[1];
+	if (status)
+		return status;
+	n = alone_warmup(run);
+	if (n > 1)
+		status = alone_part(run, steps++, n - 1, XB_PART_WARMUP, budget_of(run, n), error);
+	if (status)
+		return status;
+	run->result->warmup = n;
+	n = alone_iterations(run);
+	status = alone_part(run, steps, n, XB_PART_TIMED, budget_of(run, n), error);
+	if (status)
+		return status;
+	run->result->iterations = n;
 	if (b->initiator)
-		evaluate(run, counts[1]);
+		evaluate(run, n);
 	return 0;
 }

@@ -50,6 +50,13 @@ def _():
     assert run.seconds < 90, run.seconds
 
 
+@case("a delay that makes every iteration long is no hang, with and without a peer")
+def _():
+    for words in (("null,fault.delay=20us", "-b", "bw"), ("null,fault.delay=1ms",), ("tcp,fault.delay=20ms", "-x", "5")):
+        document = measure("-t", *words, "-s", "8", "--launches", "1:1").document
+        assert len(document["results"]) == 1 and document["results"][0]["iterations"] >= 3, (words, document["results"])
+
+
 @case("a crash is named with the signal")
 def _():
     _, error = broken("fault.crash=1K")

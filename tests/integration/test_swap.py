@@ -116,6 +116,13 @@ def _():
     assert [r["protocol"] for r in done["swaps"]] == [0, 6, 10], done["swaps"]
 
 
+@case("sweeps of the caches take their time and are no hang, on null as between two ends")
+def _():
+    for words in (("null", "-s", "2M"), ("tcp", "--total", "8", "-s", "8", "-n", "60")):
+        document = measure("-t", *words, "-b", "swap", "--cache", "inv", "--protocol", "3", "--launches", "1:1", timeout=300).document
+        assert len(document["swaps"]) == 1 and document["swaps"][0]["iterations"] >= 3, (words, document["swaps"])
+
+
 @case("a corrupted or incomplete message of a swap is found and the transport is named")
 def _():
     for fault in ("fault.corrupt=7", "fault.premature=4K"):

@@ -61,6 +61,7 @@ struct fake_side {
 	size_t log_length;
 	char log[1 << 16];
 	unsigned deadlines;
+	uint64_t granted_ns[XB_PHASE_DRAIN + 1]; /* the last one given in each phase */
 	int disarmed;
 };
 
@@ -450,6 +451,8 @@ static inline void fake_deadline(void *user, uint64_t monotonic_ns)
 	struct fake_side *s = user;
 	fake_insist(!monotonic_ns || monotonic_ns > xb_clock_ns(CLOCK_MONOTONIC), "deadlines lie ahead");
 	s->deadlines += monotonic_ns != 0;
+	if (monotonic_ns)
+		s->granted_ns[atomic_load(&xb_block_phase)] = monotonic_ns - xb_clock_ns(CLOCK_MONOTONIC);
 	s->disarmed = monotonic_ns == 0;
 }
 

@@ -247,6 +247,49 @@ static void cold_caches_are_swept_before_every_timed_swap(void **state)
 	fake_close(link);
 }
 
+static uint64_t fastest_sweep_ns(const struct xb_endpoint *e)
+{
+	volatile unsigned char *at = e->sweep;
+	uint64_t fastest = UINT64_MAX;
+
+	for (int i = 0; i < 5; i++) {
+		uint64_t begin = xb_clock_ns(CLOCK_MONOTONIC), spent;
+		for (size_t k = 0; k < e->sweep_bytes; k += 64)
+			at[k]++;
+		spent = xb_clock_ns(CLOCK_MONOTONIC) - begin;
+		fastest = spent < fastest ? spent : fastest;
+	}
+	return fastest;
+}
+
+/* The sweep takes far longer than the swap: it counts for the deadline, and for the swaps that are chosen. */
+static void time_between_the_swaps_is_granted_and_bounded(void **state)
+{
+	static unsigned char large[2][(size_t)8 << 20];
+	struct fake_link *link = open_link();
+	struct xb_block b = swap_block(XB_SWAP_ORDERED, 2, 4);
+	uint64_t sweep_ns;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		memset(large[i], 1, sizeof large[i]);
+		link->side[i].endpoint.sweep = large[i];
+		link->side[i].endpoint.sweep_bytes = sizeof large[i];
+	}
+	sweep_ns = fastest_sweep_ns(&link->side[0].endpoint);
+	b.swap.mode = XB_SWAP_COLD;
+	b.iterations = 100;
+	fake_run(link, &b, NULL, both);
+	assert_good("cold", SIZE);
+	assert_true(link->side[0].granted_ns[XB_PHASE_TIMED] > UINT64_C(5000000000) + 100 * sweep_ns);
+	b.iterations = 0;
+	b.target_ns = sweep_ns;
+	fake_run(link, &b, NULL, both);
+	assert_good("cold", SIZE);
+	assert_in_range(both[0].result.iterations, 3, 100);
+	fake_close(link);
+}
+
 static void a_wrong_payload_is_found(void **state)
 {
 	static const enum fake_wrong wrongs[] = {FAKE_FLIP, FAKE_NOTHING, FAKE_HALF, FAKE_STALE};
@@ -341,6 +384,7 @@ int main(void)
 		cmocka_unit_test(the_tables_hold_exactly_these_protocols),
 		cmocka_unit_test(every_mode_runs_and_is_verified),
 		cmocka_unit_test(cold_caches_are_swept_before_every_timed_swap),
+		cmocka_unit_test(time_between_the_swaps_is_granted_and_bounded),
 		cmocka_unit_test(a_wrong_payload_is_found),
 		cmocka_unit_test(sides_that_do_not_agree_are_told),
 		cmocka_unit_test(what_makes_no_sense_is_refused_by_name),

@@ -168,6 +168,7 @@ void fault_delay_prepare(struct fault *f)
 		ns += (double)f->pattern.size_bytes / s->cap_bytes_per_s * 1e9;
 	f->delay_ticks = to_ticks(f, ns);
 	f->jitter_ticks = to_ticks(f, (double)s->jitter_ns);
+	f->endpoint->imposed_ns = (uint64_t)ns + s->jitter_ns;
 	/* an operation that is not delayed in this block is the backend's own */
 	if (!f->delays_here || !(f->delay_ticks || f->jitter_ticks))
 		return;
