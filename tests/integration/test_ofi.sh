@@ -144,9 +144,9 @@ else
 	skip "two network namespaces" "they cannot be made here"
 fi
 
-# --- a killed endpoint
+# --- a killed endpoint, once its connection has carried a block, in one that lasts
 if offered shm; then
-	"$exercise" -T 60 -n 500 -x 5 -b pingpong -s 1:1M "$plugin" shm >"$work/log" 2>&1 </dev/null &
+	"$exercise" -T 60 -n 2000 -x 5 -b pingpong -s 4,16M "$plugin" shm >"$work/log" 2>&1 </dev/null &
 	parent=$!
 	for _ in $(seq 1 300); do
 		grep -q ' 4 B ' "$work/log" && break

@@ -45,14 +45,14 @@ KEEP_PSM2_DEVICES_UNSET=1 run -b pingpong -s 8 "$plugin" psm2
 says "without PSM2_DEVICES the (absent) adapter is wanted, and the error says what would do" \
 	'open failed.*ofi:psm2: fi_endpoint failed.*ofi:psm2/shm uses shared memory only'
 
-# --- a killed endpoint leaves nothing
-timeout 60 tests/psm2/with-psm2 "$exercise" -T 50 -n 500 -x 5 -b pingpong -s 1:1M "$plugin" psm2 >"$work/log" 2>&1 </dev/null &
+# --- an endpoint killed once its connection has carried a block, in one that lasts, leaves nothing
+timeout 60 tests/psm2/with-psm2 "$exercise" -T 50 -n 2000 -x 5 -b pingpong -s 4,16M "$plugin" psm2 >"$work/log" 2>&1 </dev/null &
 disown
 for _ in $(seq 1 300); do
 	grep -q ' 4 B ' "$work/log" && break
 	sleep 0.1
 done
-mine=$(pgrep -f "exercise -T 50 -n 500 -x 5 -b pingpong -s 1:1M $plugin psm2" | tr '\n' ' ')
+mine=$(pgrep -f "exercise -T 50 -n 2000 -x 5 -b pingpong -s 4,16M $plugin psm2" | tr '\n' ' ')
 kids=""
 for pid in $mine; do [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = timeout ] || kids+="$pid "; done
 # shellcheck disable=SC2086

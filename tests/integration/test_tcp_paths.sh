@@ -3,6 +3,8 @@
 # The tcp backend takes the network that its path names, on two hosts made of network namespaces, or says why it cannot.
 # xb-timeout: 600
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+# shellcheck source=tests/lib/interfaces.sh
+. tests/lib/interfaces.sh
 build=${XB_BUILD:-build}
 exercise=$build/tests/exercise
 plugin=$build/plugins/libxb-tcp.so
@@ -64,6 +66,8 @@ for ns in "$a" "$b"; do
 	host=$((host + 1))
 done
 ip -n "$a" link set net5 up
+for net in net0 net1 net2 net3; do is_up "$a" $net && is_up "$b" $net || exit 1; done
+is_up "$a" lan7 && is_up "$b" lan8 || exit 1
 # the first neighbour solicitation after link-up is often lost; wait here, not in a test
 for _ in {1..50}; do
 	ip netns exec "$a" ping -6 -q -c1 -W1 fd00:91::2 >/dev/null 2>&1 && break
@@ -195,6 +199,10 @@ else
 	not_ok 'probe tells the interfaces, and what is wrong with the unusable ones' "not said: $wrong"
 fi
 
+ended() { # PID
+	grep -q 'endpoint 0: pingpong 8 B: peer: ' "$work/run/a.log" || [[ $(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) != [RSD] ]]
+}
+
 # a killed peer: the other end notices by itself
 for poll in spin block; do
 	rm -rf "$work/run"
@@ -210,11 +218,14 @@ for poll in spin block; do
 	# that it does not tell endpoint 0 before that has noticed.
 	driver=$(pgrep -n -P $pid)
 	endpoint=
-	[[ $driver ]] && endpoint=$(pgrep -n -P "$driver")
+	[[ $driver ]] && endpoint=$(pgrep -n -P "$driver") && survivor=$(pgrep -o -P "$driver")
 	if [[ $endpoint ]]; then
 		kill -STOP "$driver"
 		kill -KILL "$endpoint"
-		sleep 1
+		for _ in {1..200}; do
+			ended "$survivor" && break
+			sleep 0.1
+		done
 		kill -CONT "$driver"
 	fi
 	wait $pid 2>/dev/null

@@ -89,7 +89,7 @@ up() {
 	on "$a" /usr/sbin/slurmctld -f "$dir/slurm.conf"
 	on "$a" /usr/sbin/slurmd -f "$dir/slurm.conf" -N "$a"
 	on "$b" /usr/sbin/slurmd -f "$dir/slurm.conf" -N "$b"
-	for i in $(seq 200); do
+	for i in $(seq 600); do
 		[ "$(on "$a" sinfo -h -t idle -o %D 2>/dev/null)" = 2 ] && return 0
 		sleep 0.1
 	done

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-# xb-timeout: 330
+# xb-timeout: 600
 """Inside a job of a real Slurm: hosts from the allocation, raw and MPI teams by srun, and Slurm's own reason when it fails."""
 import os
 import re
@@ -27,7 +27,7 @@ def environ_of(pid):
 
 def slurm(command):
     done = subprocess.run([SCRIPT, command, hosts.folder], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, check=False, timeout=60)
+                          text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout[-800:]
 
 
