@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-# xb-sanitize: no
 # xb-timeout: 900
 """Failure stays contained: killed, stopped and interrupted runs leave nothing behind, and a valid document."""
 import os
@@ -10,14 +9,19 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest.mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from xbtest import (Skip, case, finish, have_plugin, load, main, mark, nothing_left, results, shared_memory, start,  # noqa: E402
+from xbtest import (SANITIZED, Skip, case, finish, have_plugin, load, main, mark, nothing_left, results, shared_memory, start,  # noqa: E402
                     temporary_files, transport, wait_until, workers)
 
 mark()
 LONG = ("-s", "8,64K", "--launches", "200:200", "--time", 600, "--seed", 3)
-TRANSPORTS = ["tcp", "ofi:tcp", "ofi:shm", "ucx:tcp", "ucx:posix", "ucx:sysv", "mpi:tcp", "mpi:shm"]
+
+
+def over(sanitized, *names):
+    """The transports of a case; under the sanitizers, where all is slow, so many of them."""
+    return names[:sanitized] if SANITIZED else names
 
 
 class Running:
@@ -90,19 +94,21 @@ def killed(victim, signal_number, patience):
         return transport(document, "victim")["error"], run
 
 
-for name in TRANSPORTS:
+for name in over(4, "tcp", "ofi:shm", "ucx:posix", "mpi:tcp", "mpi:shm", "ofi:tcp", "ucx:tcp", "ucx:sysv"):
     @case(f"SIGKILL of a worker of {name} in the middle of a run")
     def _(name=name):
         error, _ = killed(name, signal.SIGKILL, 20)
         assert "ended" in error, error
 
-for name, delays_ms in (("ucx:posix", range(0, 60, 4)), ("ucx:sysv", range(0, 60, 4)), ("ofi:shm", range(0, 200, 5))):
+
+STARTS = {"ucx:posix": range(0, 60, 4), "ucx:sysv": range(0, 60, 4), "ofi:shm": range(0, 200, 5)}
+for name in over(1, *STARTS):
     @case(f"SIGKILL of a worker of {name} at any moment of its start leaves nothing")
-    def _(name=name, delays_ms=delays_ms):
+    def _(name=name):
         if not have_plugin(name.split(":")[0]):
             raise Skip(f"{name} is not built")
         before, files, hit = shared_memory(), temporary_files(), 0
-        for delay_ms in delays_ms:
+        for delay_ms in STARTS[name][:: 5 if SANITIZED else 1]:
             process = start("-t", name, "-s", 8, "-n", 20, "--launches", "3:3")
             pid = wait_until(lambda: workers("--team 0"), 20, "a worker")[0][0]
             time.sleep(delay_ms / 1000)
@@ -116,18 +122,16 @@ for name, delays_ms in (("ucx:posix", range(0, 60, 4)), ("ucx:sysv", range(0, 60
         assert hit, "no worker was met"
 
 
-
 def start_with_signal(folder, function, number, endpoint, *arguments):
     """A run in which the worker of that endpoint raises the signal where it calls the function."""
     shim = os.path.join(folder, "signal_at.so")
     if not os.path.exists(shim):
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "signal_at.c")
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-D_GNU_SOURCE", "-Wall", "-Werror", "-o", shim, source], check=True)
-    os.environ.update(LD_PRELOAD=shim, SIGNAL_AT=f"{function} {int(number)} {endpoint}")
-    try:
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-D_GNU_SOURCE", "-Wall", "-Werror", "-o", shim, source],
+                       check=True)
+    asan = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "detect_leaks=0")  # the shim comes first
+    with unittest.mock.patch.dict(os.environ, LD_PRELOAD=shim, SIGNAL_AT=f"{function} {int(number)} {endpoint}", ASAN_OPTIONS=asan):
         return start(*arguments)
-    finally:
-        del os.environ["LD_PRELOAD"], os.environ["SIGNAL_AT"]
 
 
 for name, endpoint, function, place in (("mpi:shm", 0, "shmctl", "between making a System V segment and marking it"),
@@ -157,14 +161,14 @@ def _():
             assert run.status not in (0, None) and named, (name, run)
 
 
-for name in ("tcp", "ucx:posix", "mpi:shm"):
+for name in over(1, "tcp", "ucx:posix", "mpi:shm"):
     @case(f"SIGSTOP of a worker of {name} is found as a hang")
     def _(name=name):
         error, _ = killed(name, signal.SIGSTOP, 120)
         # it may also have been stopped while its launch was just starting
         assert any(words in error for words in ("hung", "workers reported within", "which is stopped")), error
 
-for name in ("tcp", "ofi:shm", "ucx:sysv", "mpi:tcp"):
+for name in over(2, "tcp", "mpi:tcp", "ofi:shm", "ucx:sysv"):
     @case(f"Ctrl-C of the controller while {name} runs keeps the results")
     def _(name=name):
         with Running(name) as running:
@@ -175,7 +179,7 @@ for name in ("tcp", "ofi:shm", "ucx:sysv", "mpi:tcp"):
             assert document["partial"] is True and document["stopped_by"] == "interrupted", document["stopped_by"]
             assert len(results(document)) == 4 and "victim" in run.out, "results printed and kept"
 
-for name in ("tcp", "ofi:tcp", "ofi:shm", "ucx:posix", "mpi:tcp", "mpi:shm"):
+for name in over(2, "tcp", "mpi:shm", "ofi:tcp", "ofi:shm", "ucx:posix", "mpi:tcp"):
     @case(f"SIGKILL of the controller while {name} runs leaves nothing and a valid document")
     def _(name=name):
         with Running(name) as running:
