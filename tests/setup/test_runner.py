@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import io
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -152,6 +153,16 @@ def _():
             assert again and bool(outcome.failed) == fails, (second, outcome.failed)
     finally:
         del os.environ["XB_CHECK_SKIPS"]
+
+
+@case("the fast check leaves out what may take long, unless it is named")
+def _():
+    def listed(*arguments):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("XB_CHECK_")}
+        return subprocess.run([os.path.join(TOP, "tests", "run"), "--list", *arguments], env={**env, "XB_CHECK_FAST": "1"},
+                              stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    assert "unit/test_stats" in listed() and "contract/run" not in listed() and "lint" in listed()
+    assert listed("--only", "contract/*") == ["contract/run"]
 
 
 main()
