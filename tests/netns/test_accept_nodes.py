@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-# xb-timeout: 700
+# xb-timeout: 900
 # xb-sanitize: no (eight sanitized workers on few cores take too long; the same code runs sanitized in test_accept.py)
 """Eight test hosts over real ssh: each thing that is wrong is named as what it is, and nothing else is."""
 import contextlib
@@ -29,6 +29,8 @@ metric = latency_us
 sizes = 64K
 within = 900 % of median
 """
+# The same where it does not matter how much these wait for each other on few cores that others use as well.
+TOLERANT = LIMITS + "max = 10 ms\nviolated_when = both\n"
 SLOW = ("tbf", "rate", "100mbit", "burst", "16k", "latency", "400ms")
 hosts = None
 
@@ -119,9 +121,8 @@ def _():
 
 @case("the same with four pairs at a time: it is that node, and nothing else")
 def _():
-    # eight ends on few cores wait for each other, for long at times: the slow node takes 20 ms
     with shaped("n5", rate="20mbit"):
-        r = accept(1, "-n", 12, serial=False, limits=LIMITS + "max = 10 ms\nviolated_when = both\n")
+        r = accept(1, "-n", 12, serial=False, limits=TOLERANT)  # 20 ms by that node
     assert r.acceptance["pairs_at_a_time"] == "many", r.acceptance["pairs_at_a_time"]
     assert nodes(r) == {"n5": "fail"} and causes(r) == {("node", 5)}, (nodes(r), causes(r), r.out)
     assert all((5 in x["pair"]) == (x["verdict"] == "fail") for x in r.acceptance["rulings"]), r.out
@@ -166,7 +167,7 @@ def _():
 
 def disturbed(what, *names):
     """Something is done to a worker on each of these, the next when the run has begun again without the one before."""
-    process, gone, old = start(), None, set()
+    process, gone, old = start("-n", 12, limits=TOLERANT), None, set()
 
     def new_workers():
         # on each a guard, asleep, and the worker that it started
