@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-# xb-timeout: 900
+# xb-timeout: 1200
 """xportbench accept: what is refused before anything runs, verdicts and exit statuses, machine forms, baselines."""
 import glob
 import json
