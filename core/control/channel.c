@@ -158,28 +158,30 @@ static int tcp_connect(const char *address, int timeout_ms, struct xb_error *err
 	return fd;
 }
 
+/* *end: of the time to reach it; once it is reached, of the time for its reply. */
 static int connect_once(struct xb_channel *channel, const char *address, const unsigned char *key,
-			int64_t end, struct xb_error *error)
+			int64_t *end, int reply_ms, struct xb_error *error)
 {
 	unsigned char nonce_w[XB_NONCE_BYTES], nonce_c[XB_NONCE_BYTES];
 	unsigned char hello[XB_HELLO_BYTES], reply[XB_REPLY_BYTES], proof[XB_PROOF_BYTES];
-	const int timeout_ms = end > now_ms() ? (int)(end - now_ms()) : 0;
+	const int timeout_ms = *end > now_ms() ? (int)(*end - now_ms()) : 0;
 
 	memset(channel, 0, sizeof *channel);
 	channel->fd = tcp_connect(address, timeout_ms, error);
 	if (channel->fd < 0)
 		return channel->fd;
+	*end = now_ms() + reply_ms;
 	pthread_mutex_init(&channel->send_lock, NULL);
 	xb_random_bytes(nonce_w, sizeof nonce_w);
 	xb_hello_make(key, nonce_w, hello);
-	int status = xb_write_all(channel->fd, hello, sizeof hello, timeout_ms);
+	int status = xb_write_all(channel->fd, hello, sizeof hello, reply_ms);
 	if (!status)
-		status = read_exactly(channel->fd, reply, sizeof reply, end);
+		status = read_exactly(channel->fd, reply, sizeof reply, *end);
 	if (!status)
 		status = xb_reply_check(key, nonce_w, reply, nonce_c);
 	if (!status) {
 		xb_proof_make(key, nonce_w, nonce_c, proof);
-		status = xb_write_all(channel->fd, proof, sizeof proof, timeout_ms);
+		status = xb_write_all(channel->fd, proof, sizeof proof, reply_ms);
 	}
 	if (status) {
 		xb_channel_close(channel);
@@ -194,14 +196,14 @@ static int connect_once(struct xb_channel *channel, const char *address, const u
 }
 
 int xb_channel_connect(struct xb_channel *channel, const char *address, const unsigned char *key,
-		       int timeout_ms, struct xb_error *error)
+		       int reach_ms, int reply_ms, struct xb_error *error)
 {
-	const int64_t end = now_ms() + timeout_ms;
+	int64_t end = now_ms() + reach_ms;
 	int status;
 
 	/* a controller with a crowd of strangers at its door may have closed it before it read who we are */
 	for (int attempt = 0;; attempt++) {
-		status = connect_once(channel, address, key, end, error);
+		status = connect_once(channel, address, key, &end, reply_ms, error);
 		if (status != XB_E_PEER || attempt + 1 == CONNECT_ATTEMPTS || now_ms() >= end)
 			return status;
 		poll(NULL, 0, 20 * (attempt + 1) * (attempt + 1));

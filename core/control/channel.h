@@ -80,9 +80,10 @@ struct xb_channel {
 	struct xb_parser parser;
 	pthread_mutex_t send_lock;
 };
-/* Connects to "HOST:PORT" or "[V6]:PORT" and authenticates within timeout_ms. */
+/* Connects to "HOST:PORT" or "[V6]:PORT" within reach_ms, then authenticates within reply_ms: a controller
+ * that is still starting others answers late. */
 int xb_channel_connect(struct xb_channel *channel, const char *address, const unsigned char *key,
-		       int timeout_ms, struct xb_error *error);
+		       int reach_ms, int reply_ms, struct xb_error *error);
 /* Sends one message; steals no reference. */
 int xb_channel_send(struct xb_channel *channel, json_t *message, struct xb_error *error);
 /* Sleeps until a message comes (XB_E_PEER when the controller is gone). */

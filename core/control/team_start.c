@@ -10,7 +10,13 @@
 #include "../engine/block.h"
 
 #define OPEN_MS 60000
+#define EACH_MS 20 /* of the time for all workers to report, for each of them */
 #define MOST_COMPARED 64 /* endpoints whose CPUs are compared: more share them anyway */
+
+static unsigned hello_ms(const struct xb_team *team)
+{
+	return team->launcher->hello_ms + EACH_MS * team->endpoints;
+}
 
 /* Who has not reported: "1 of 2 workers reported within 15 s ...". */
 static int too_late(struct xb_team *team, uint32_t have, struct xb_error *error)
@@ -40,7 +46,7 @@ static int too_late(struct xb_team *team, uint32_t have, struct xb_error *error)
 			"instead of one job of %u, so it does not belong to this MPI",
 			twice, twice == 1 ? "" : "s", team->launcher->name, team->endpoints);
 	return xb_fail(error, XB_E_TIMEOUT, "%u of %u workers reported within %u s (started by %s)%s%s%s",
-		       have, team->endpoints, team->launcher->hello_ms / 1000, team->launcher->name, missing,
+		       have, team->endpoints, hello_ms(team) / 1000, team->launcher->name, missing,
 		       *output ? "; last output: " : "", output);
 }
 
@@ -61,7 +67,7 @@ static int check_version(const struct xb_team *team, uint32_t e, json_t *hello, 
 static int await_hellos(struct xb_team *team, struct xb_error *error)
 {
 	struct xb_hub *hub = &team->control->hub;
-	int64_t deadline = xb_now_ms() + team->launcher->hello_ms;
+	int64_t deadline = xb_now_ms() + hello_ms(team);
 	uint32_t have = 0;
 	for (;;) {
 		while (have < team->endpoints && xb_team_peer(team, have))

@@ -14,6 +14,8 @@
 #include "../system/system.h"
 
 #define HELD_KEY_MS 30000
+#define REACH_MS 10000
+#define REPLY_MS 60000 /* the controller may be starting hundreds of others */
 
 struct arguments {
 	const char *connect, *key, *endpoint, *plugin_dir;
@@ -165,7 +167,7 @@ int xb_worker_main(char **arguments, size_t count)
 	if (!status && a.guard)
 		status = xb_worker_guard(&error);
 	if (!status)
-		status = xb_channel_connect(&worker.channel, a.connect, key, 10000, &error);
+		status = xb_channel_connect(&worker.channel, a.connect, key, REACH_MS, REPLY_MS, &error);
 	explicit_bzero(key, sizeof key);
 	if (!status)
 		status = xb_watch_start(&worker.watch, &worker.channel, &error);

@@ -49,7 +49,7 @@ struct xb_launcher {
 	 * SIGKILL. */
 	int end_signal;
 	unsigned grace_ms;
-	unsigned hello_ms; /* within this all workers of a team have reported */
+	unsigned hello_ms; /* within this, and some for each endpoint, all workers of a team have reported */
 	int children; /* 1: every worker on this machine is a child of the controller */
 };
 

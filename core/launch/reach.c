@@ -77,7 +77,7 @@ static int connect_to(struct reach *r, char *why, size_t capacity)
 		snprintf(why, capacity, "%s", error.text);
 		return status;
 	}
-	status = xb_channel_connect(&r->channel, address, key, CONNECT_MS, &error);
+	status = xb_channel_connect(&r->channel, address, key, CONNECT_MS, CONNECT_MS, &error);
 	explicit_bzero(key, sizeof key);
 	if (status && strstr(error.text, "did not prove"))
 		snprintf(why, capacity,

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -186,6 +187,24 @@ static void recorded_hellos_do_not_keep_a_worker_out(void **state)
 	close_hub();
 }
 
+/* As of one that is busy with starting hundreds of workers. */
+static void a_controller_that_answers_late_is_waited_for(void **state)
+{
+	int status = -1, patience = 3000;
+	(void)state;
+	open_hub();
+	pid_t pid = fork();
+	if (!pid) {
+		struct xb_channel channel;
+		_exit(xb_channel_connect(&channel, hub.address, hub.key, 200, 60000, NULL) ? 1 : 0);
+	}
+	poll(NULL, 0, 600);
+	while (waitpid(pid, &status, WNOHANG) == 0 && patience--)
+		xb_hub_poll(&hub, 10);
+	assert_int_equal(status, 0);
+	close_hub();
+}
+
 static void another_key_gets_not_one_byte(void **state)
 {
 	unsigned char key[XB_KEY_BYTES], nonce[XB_NONCE_BYTES], hello[XB_HELLO_BYTES], byte;
@@ -340,6 +359,7 @@ int main(void)
 		cmocka_unit_test(numbers_out_of_range_take_no_seat),
 		cmocka_unit_test(a_replayed_connection_gets_not_one_byte),
 		cmocka_unit_test(recorded_hellos_do_not_keep_a_worker_out),
+		cmocka_unit_test(a_controller_that_answers_late_is_waited_for),
 		cmocka_unit_test(another_key_gets_not_one_byte),
 		cmocka_unit_test(silent_strangers_are_bounded_and_do_not_keep_a_worker_out),
 		cmocka_unit_test(a_fuzzed_stream_gives_nothing_but_its_honest_beginning),
