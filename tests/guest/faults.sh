@@ -21,7 +21,7 @@ tc qdisc replace dev v0 root netem loss 60%
 run -b bw -n 200 -s 64 "$plugin" rxe0+rxe1 qp=ud
 says "lost datagrams are not repeated: the block ends and says so" 'a datagram before it was lost|passed its deadline|told to stop'
 tc qdisc replace dev v0 root netem loss 0%
-timeout 40 ./exercise -T 20 --cpus 0,2 -b pingpong -s 64 -n 1000000 "$plugin" rxe0+rxe1 timeout=10 >"$log" 2>&1 &
+timeout 80 ./exercise -T 60 --cpus 0,2 -b pingpong -s 64 -n 1000000 "$plugin" rxe0+rxe1 timeout=10 >"$log" 2>&1 &
 busy() { [ "$(rdma_counter rxe1 rcvd_pkts)" -gt "$1" ]; }
 until_true 30 busy "$(($(rdma_counter rxe1 rcvd_pkts) + 300))"
 tc qdisc replace dev v0 root netem loss 100%
@@ -30,7 +30,7 @@ status=$?
 check "all packets are lost from one moment on: the block ends" "exit status $status" [ "$status" = 1 ]
 says "and the cause is named" 'transport retry counter exceeded.*does not answer'
 tc qdisc replace dev v0 root netem loss 0%
-timeout 40 ./exercise -T 20 --cpus 0,2 -b pingpong -o write-poll -s 64 -n 1000000 "$plugin" rxe0+rxe1 timeout=10 >"$log" 2>&1 &
+timeout 80 ./exercise -T 60 --cpus 0,2 -b pingpong -o write-poll -s 64 -n 1000000 "$plugin" rxe0+rxe1 timeout=10 >"$log" 2>&1 &
 until_true 30 busy "$(($(rdma_counter rxe1 rcvd_pkts) + 300))"
 tc qdisc replace dev v0 root netem loss 100%
 wait $!
@@ -40,17 +40,24 @@ says "and the cause is named there too" 'the write of 64 bytes .*transport retry
 tc qdisc del dev v0 root
 
 # --- the peer is killed
-timeout 260 ./xportbench -t verbs:rxe0 -s 8 --launches 100:100 -n 300 --time 220 --bind 0,2 -q -o /tmp/killed.json >"$log" 2>&1 &
+timeout 260 ./xportbench -t verbs:rxe0 -s 8 --launches 100:100 -n 20000 --time 220 --bind 0,2 -q -o /tmp/killed.json >"$log" 2>&1 &
 controller=$!
 has_result() { grep -q '"latency_us": {' /tmp/killed.json 2>/dev/null; }
-# A worker of a later launch. There is none between two launches, and one that was closing anyway is not missed: until the run has ended of it.
+# A worker of a later launch, in a block. One that was closing anyway is not missed: until the run has ended of it.
 is_over() { ! kill -0 $controller 2>/dev/null; }
-kill_worker() { is_over || { kill -9 "$(pgrep -P "$(pgrep -P $controller -o)" -n)" && until_true 5 is_over; } 2>/dev/null; }
+received() { [ "$(rdma_counter rxe0 rcvd_pkts)" -gt "$1" ]; }
+kill_worker() {
+	is_over && return
+	until_true 10 received "$(($(rdma_counter rxe0 rcvd_pkts) + 300))"
+	{ kill -9 "$(pgrep -P "$(pgrep -P $controller -o)" -n)" && until_true 5 is_over; } 2>/dev/null
+}
 until_true 150 has_result && until_true 60 kill_worker || echo "no result, or nobody to kill" >>"$log"
 wait $controller
 status=$?
 check "a worker is killed in the middle: the run ends with status 4" "exit status $status" [ "$status" = 4 ]
-cat /tmp/killed.json >>"$log"
+python3 -c 'import json
+t = json.load(open("/tmp/killed.json"))["transports"][0]
+print(t["status"], t["error"])' >>"$log" 2>&1
 says "its end is named" 'killed by signal 9|signal 9|SIGKILL|Killed'
 check "what was measured before is kept" "no result" python3 -c 'import json, sys
 run = json.load(open("/tmp/killed.json"))
@@ -58,7 +65,7 @@ sys.exit(0 if run["results"] and run["transports"][0]["status"] == "failed" else
 nothing_left "no queue pair, memory region or rdma_cm identifier of a killed worker is left"
 
 # --- the link goes down
-timeout 40 ./exercise -T 25 --cpus 0,2 -b pingpong -s 64 -n 1000000 "$plugin" rxe0+rxe1 >"$log" 2>&1 &
+timeout 80 ./exercise -T 60 --cpus 0,2 -b pingpong -s 64 -n 1000000 "$plugin" rxe0+rxe1 >"$log" 2>&1 &
 until_true 30 busy "$(($(rdma_counter rxe1 rcvd_pkts) + 300))"
 ip link set v0 down
 wait $!
