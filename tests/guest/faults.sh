@@ -40,7 +40,7 @@ says "and the cause is named there too" 'the write of 64 bytes .*transport retry
 tc qdisc del dev v0 root
 
 # --- the peer is killed
-timeout 260 ./xportbench -t verbs:rxe0 -s 8 --launches 100:100 -n 20000 --time 220 --bind 0,2 -q -o /tmp/killed.json >"$log" 2>&1 &
+timeout 260 ./xportbench -t verbs:rxe0 -s 8 --launches 100:100 -n 5000 --time 220 --bind 0,2 -q -o /tmp/killed.json >"$log" 2>&1 &
 controller=$!
 has_result() { grep -q '"latency_us": {' /tmp/killed.json 2>/dev/null; }
 # A worker of a later launch, in a block. One that was closing anyway is not missed: until the run has ended of it.
@@ -81,7 +81,7 @@ ip link set v1 up
 two_devices_ready >"$log" 2>&1 && blocks "and up again it works" 1 -b pingpong -s 64 "$plugin" rxe0+rxe1
 
 # --- and under a whole run: what was measured before is kept. Its blocks are long enough for the link to go in one.
-timeout 260 ./xportbench -t verbs:rxe0+rxe1 -s 8 --launches 100:100 -n 20000 --time 220 --bind 0,2 -q -o /tmp/down.json >"$log" 2>&1 &
+timeout 260 ./xportbench -t verbs:rxe0+rxe1 -s 8 --launches 100:100 -n 5000 --time 220 --bind 0,2 -q -o /tmp/down.json >"$log" 2>&1 &
 controller=$!
 has_result_before_the_link_goes() { grep -q '"latency_us": {' /tmp/down.json 2>/dev/null; }
 until_true 150 has_result_before_the_link_goes || echo "no result" >>"$log"
