@@ -180,6 +180,31 @@ static void take_end(struct xb_run *run, const struct xb_team *team, uint32_t en
 			       text_of(d, "resolved"), !json_is_false(json_object_get(d, "counted")));
 }
 
+/*
+ * What of both sides' delays the time of one message holds, NAN if nothing: half a round trip half of each,
+ * and of a swap in which both send at once half of the longer one. A window or a one-sided operation is the
+ * initiator's alone. Without payload nobody waits for the other side.
+ */
+static double imposed_per_message(const struct xb_item *item, enum xb_op op, int alone, double here,
+				  double there)
+{
+	const int swap = item->bench == XB_BENCH_SWAP;
+	const int halves =
+		swap || (item->bench == XB_BENCH_PINGPONG && (op == XB_OP_SEND || op == XB_OP_WRITE_POLL));
+
+	if (alone)
+		return halves ? here / 2 : here;
+	if (item->bench == XB_BENCH_BIBW)
+		return fmax(here, there);
+	if (!halves)
+		return here;
+	if (isnan(here) && isnan(there))
+		return NAN;
+	if (swap && item->swap.order != XB_SWAP_ORDERED)
+		return fmax(here, there) / 2;
+	return ((isnan(here) ? 0 : here) + (isnan(there) ? 0 : there)) / 2;
+}
+
 /* After the first block of a pair its ends say what the data really used. */
 static void take_first_block(struct xb_run *run, struct xb_team *team, struct xb_pair pair, json_t *initiator,
 			     json_t *responder)
@@ -203,14 +228,14 @@ static void take_block(struct xb_run *run, struct xb_team *team, const struct xb
 		       struct xb_pair pair, json_t *initiator, json_t *responder)
 {
 	static struct xb_histogram histogram; /* large */
-	int both_ways = item->bench == XB_BENCH_PINGPONG || item->bench == XB_BENCH_SWAP;
+	json_int_t caps = json_integer_value(json_object_get(team->description, "caps"));
+	int alone = (caps & XB_CAP_NO_PAYLOAD) != 0;
 	/* large messages have a smaller window than was asked for */
 	const struct xb_block block = {.bench = item->bench,
 				       .size_bytes = item->size_bytes,
 				       .window = run->config->window,
 				       .swap = item->swap};
 	uint64_t window = item->bench == XB_BENCH_PINGPONG ? 1 : xb_block_window(&block);
-	double here = imposed(initiator), there = imposed(responder);
 
 	take_first_block(run, team, pair, initiator, responder);
 	read_histogram(json_object_get(initiator, "histogram"), &histogram);
@@ -229,10 +254,8 @@ static void take_block(struct xb_run *run, struct xb_team *team, const struct xb
 		.histogram = &histogram,
 		.verified = json_is_true(json_object_get(initiator, "verified")) &&
 			    json_is_true(json_object_get(responder, "verified")),
-		/* half a round trip holds half of each side's delay */
-		.imposed_delay_ns = both_ways && !isnan(here) && !isnan(there) ? (here + there) / 2
-				    : !isnan(here)			       ? here
-									       : there,
+		.imposed_delay_ns = imposed_per_message(item, run->config->op, alone, imposed(initiator),
+							imposed(responder)),
 		.involuntary_switches = json_integer_value(json_object_get(initiator, "involuntary")) +
 					json_integer_value(json_object_get(responder, "involuntary")),
 		.voluntary_switches = json_integer_value(json_object_get(initiator, "voluntary")) +

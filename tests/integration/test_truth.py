@@ -70,6 +70,31 @@ def _():
     assert above["distinguishable"] and above["overhead_us"]["median"] > 2.5, above
 
 
+@case("what a message is told to hold of a delay at one end, in a window and without a peer is what its time grows by")
+def _():
+    delay, quick = "fault.delay=300us", ("-s", 8, "-n", 50, "-x", 16, "-W", 4, "--launches", "3:3")
+
+    def told_and_found(bench, label):  # minima are what a loaded machine disturbs least; in bibw one side may run ahead
+        of = "median" if bench == "bibw" else "min"
+        slow, fast = (results(run.document, label=which, bench=bench)[0] for which in (label, "tcp"))
+        return slow["fault"]["imposed_delay_us"]["median"], slow["latency_us"][of] - fast["latency_us"][of]
+
+    for where in (0, 1):
+        run = measure("-t", f"tcp,tcp,label=slow,{delay},fault.endpoint={where}", "-b", "pingpong,bibw", *quick)
+        for bench, least in (("pingpong", 150), ("bibw", 300)):
+            truth, found = told_and_found(bench, "slow")
+            assert least <= truth < 1.5 * least and 0.8 * truth <= found <= 2 * truth, (where, bench, truth, found)
+    run = measure("-t", f"tcp,tcp,label=first,{delay},fault.endpoint=0,tcp,label=second,{delay},fault.endpoint=1", "-b", "bw", *quick)
+    truth, found = told_and_found("bw", "first")
+    assert 300 <= truth < 450 and 0.8 * truth <= found <= 1.5 * truth, (truth, found)
+    assert results(run.document, label="second")[0]["fault"] is None, "the receiver of a window sends no data"
+    run = measure("-t", f"null,{delay}", "-b", "pingpong,bw,bibw", *quick)
+    for bench, least in (("pingpong", 150), ("bw", 300), ("bibw", 300)):
+        r = results(run.document, bench=bench)[0]
+        truth = r["fault"]["imposed_delay_us"]["median"]
+        assert least <= truth < 1.5 * least and 0.97 * truth <= r["latency_us"]["min"] <= 1.1 * truth, (bench, r)
+
+
 @case("a bandwidth cap shows as the bandwidth")
 def _():
     run = measure("-t", "tcp,tcp,label=capped,fault.cap=200M", "-b", "bw", "-s", "64K", "-n", 5, "-W", 16, "--launches", "6:6",
