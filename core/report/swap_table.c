@@ -206,7 +206,7 @@ int xb_print_swaps(struct xb_out *out, const struct xb_view *view, struct xb_err
 /* --- in words */
 
 struct range {
-	size_t cases, told_apart;
+	size_t cases, told_apart, slower; /* of those told apart */
 	double least, most; /* us per message of those told apart */
 };
 
@@ -227,6 +227,7 @@ static struct range added_range(json_t *document, const char *upper, uint64_t si
 		if (!json_is_true(json_object_get(item, "distinguishable")))
 			continue;
 		range.told_apart++;
+		range.slower += xb_number_of(added, "median") > 0.0;
 		range.least = fmin(range.least, xb_number_of(added, "median"));
 		range.most = fmax(range.most, xb_number_of(added, "median"));
 	}
@@ -244,13 +245,56 @@ static uint64_t smallest_size(json_t *document)
 	return smallest;
 }
 
+/* "0.50 us", or "0.50 to 0.70 us" where that reads differently. */
+static void amount_text(double least, double most, char *text, size_t bytes)
+{
+	char a[24], b[24];
+	xb_us_words(least, a, sizeof(a));
+	xb_us_words(most, b, sizeof(b));
+	if (strcmp(a, b) == 0)
+		snprintf(text, bytes, "%s us", a);
+	else
+		snprintf(text, bytes, "%s to %s us", a, b);
+}
+
+static void say(const struct range *range, const char *upper, const char *lower, const char *size, char *text,
+		size_t bytes)
+{
+	const size_t faster = range->told_apart - range->slower;
+	char amount[64], saved[64];
+	if (range->told_apart == 0) {
+		snprintf(text, bytes, "%.60s and %.60s cannot be told apart in swaps of %s messages.", upper,
+			 lower, size);
+	} else if (faster == 0) {
+		amount_text(range->least, range->most, amount, sizeof(amount));
+		snprintf(text, bytes,
+			 "%.60s adds %s per message to %.60s in swaps of %s messages; %zu of %zu protocols "
+			 "and modes are told apart.",
+			 upper, amount, lower, size, range->told_apart, range->cases);
+	} else if (range->slower == 0) {
+		amount_text(-range->most, -range->least, amount, sizeof(amount));
+		snprintf(text, bytes,
+			 "%.60s takes %s less per message than %.60s in swaps of %s messages; %zu of %zu "
+			 "protocols and modes are told apart.",
+			 upper, amount, lower, size, range->told_apart, range->cases);
+	} else {
+		amount_text(range->most, range->most, amount, sizeof(amount));
+		amount_text(-range->least, -range->least, saved, sizeof(saved));
+		snprintf(
+			text, bytes,
+			"Beside %.60s, %.60s adds up to %s per message in swaps of %s messages by %zu of %zu "
+			"protocols and modes, and takes up to %s less by %zu.",
+			lower, upper, amount, size, range->slower, range->cases, saved, faster);
+	}
+}
+
 void xb_print_swap_sentences(struct xb_out *out, const struct xb_view *view)
 {
 	const uint64_t size = smallest_size(view->document);
 	int any = 0;
 	for (size_t t = 0; view->baseline != SIZE_MAX && t < view->transport_count; t++) {
 		struct range range = added_range(view->document, view->transports[t].label, size);
-		char text[400], words[24], least[24], most[24];
+		char text[400], words[24];
 		if (range.cases == 0)
 			continue;
 		if (any++ == 0) {
@@ -258,19 +302,8 @@ void xb_print_swap_sentences(struct xb_out *out, const struct xb_view *view)
 			xb_put_wrapped(out, XB_BOLD, 0, "swaps in words");
 		}
 		xb_size_words(size, words, sizeof(words));
-		xb_us_words(range.least, least, sizeof(least));
-		xb_us_words(range.most, most, sizeof(most));
-		if (range.told_apart > 0)
-			snprintf(
-				text, sizeof(text),
-				"%.60s adds %s to %s us per message to %.60s in swaps of %s messages; %zu of "
-				"%zu protocols and modes are told apart.",
-				view->transports[t].label, least, most,
-				view->transports[view->baseline].label, words, range.told_apart, range.cases);
-		else
-			snprintf(text, sizeof(text),
-				 "%.60s and %.60s cannot be told apart in swaps of %s messages.",
-				 view->transports[t].label, view->transports[view->baseline].label, words);
+		say(&range, view->transports[t].label, view->transports[view->baseline].label, words, text,
+		    sizeof(text));
 		xb_put(out, XB_PLAIN, 2, "");
 		xb_put_wrapped(out, XB_PLAIN, 4, text);
 	}
