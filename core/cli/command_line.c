@@ -2,6 +2,7 @@
 /* The command line: options in any order, short ones combined, and the checks that need all of them. */
 #include <stdlib.h>
 #include "options.h"
+#include "../engine/block.h"
 #include "show.h"
 
 const struct xb_command_entry xb_commands[] = {
@@ -393,6 +394,21 @@ static int check_op(const struct xb_config *config, struct xb_error *error)
 	return 0;
 }
 
+static int check_op_format(const struct xb_config *config, struct xb_error *error)
+{
+	const int classic = config->format == XB_FORMAT_IMB || config->format == XB_FORMAT_OSU ||
+			    config->format == XB_FORMAT_NOW;
+
+	if (!classic || (config->op != XB_OP_WRITE && config->op != XB_OP_READ) ||
+	    !xb_config_has(config, XB_BENCH_PINGPONG))
+		return 0;
+	return xb_fail(
+		error, XB_E_USAGE,
+		"--op %s: that --format prints half a round trip, and the latency would be the time of "
+		"the whole operation; use table, csv or json, or -b bw",
+		xb_op_name(config->op));
+}
+
 int xb_check_run(struct xb_config *config, struct xb_error *error)
 {
 	char labels[256] = "";
@@ -409,6 +425,8 @@ int xb_check_run(struct xb_config *config, struct xb_error *error)
 	rc = check_places(config, error);
 	if (!rc)
 		rc = check_op(config, error);
+	if (!rc)
+		rc = check_op_format(config, error);
 	if (!rc)
 		rc = xb_swap_resolve(config, error);
 	if (rc || !config->baseline)

@@ -8,8 +8,10 @@
 #include "../control/worker.h"
 #include "../launch/hold.h"
 #include "../launch/reach.h"
+#include "../engine/block.h"
 #include "../report/references.h"
 #include "../report/results.h"
+#include "../report/view.h"
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,10 +20,12 @@ static int print_file(const struct xb_command_line *line)
 	struct xb_error error = {0};
 	json_t *document = NULL;
 	const char *no_colour = getenv("NO_COLOR");
-	int status = xb_references_check(line->config.reference, &error);
+	int status = xb_document_read(line->arguments[0], &document, &error);
 	if (!status)
-		status = xb_document_read(line->arguments[0], &document, &error);
+		status = xb_references_check(line->config.reference,
+					     xb_text_of(json_object_get(document, "config"), "op"), &error);
 	if (status) {
+		json_decref(document);
 		fprintf(stderr, "xportbench: %s\n", error.text);
 		return XB_EXIT_USAGE;
 	}
@@ -56,7 +60,7 @@ int main(int argc, char **argv)
 	}
 	switch (line.command) {
 	case XB_COMMAND_RUN:
-		if (xb_references_check(line.config.reference, &error)) {
+		if (xb_references_check(line.config.reference, xb_op_name(line.config.op), &error)) {
 			fprintf(stderr, "xportbench: --reference: %s\n", error.text);
 			status = XB_EXIT_USAGE;
 		} else {

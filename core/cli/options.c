@@ -678,12 +678,12 @@ const struct xb_option xb_options[] = {
 	 "What is printed on the standard output: table, csv, json, or a report in the shape of another "
 	 "tool: "
 	 "imb (IMB-MPI1), osu (OSU micro-benchmarks), now (comm.shar), commtest (COMMTEST; needs swap); or "
-	 "nodes, one line a node, of accept.",
+	 "nodes, one line a node, of accept. imb, osu and now print half a round trip: not with pingpong and "
+	 "--op write or read.",
 	 .set = set_format},
 	{"reference", 0, "LIST", NULL, XB_GROUP_OUTPUT, RUN | REPORT, 0,
 	 "Show published tables beside the run, at matching sizes: names that 'xportbench references' lists, "
-	 "or "
-	 "files of that form.",
+	 "or files of that form. Latencies of one way do not stand beside --op write or read.",
 	 TEXT(reference, "the name of a published table")},
 	{"quiet", 'q', NULL, NULL, XB_GROUP_OUTPUT, XB_FOR_ALL, 0, "No progress on the standard error.",
 	 .set = set_quiet},

@@ -29,6 +29,19 @@ static int print_table(struct xb_out *out, const struct xb_view *view, struct xb
 	return status;
 }
 
+/* IMB, OMB and comm.shar print half a round trip. */
+static int check_classic(const struct xb_view *view, struct xb_error *error)
+{
+	const char *op = xb_text_of(json_object_get(view->document, "config"), "op");
+	if (!xb_whole_operation(op) || !view->has_bench[XB_BENCH_PINGPONG])
+		return 0;
+	return xb_fail(
+		error, XB_E_UNSUPPORTED,
+		"that --format prints half a round trip, and with --op %s this run's latency is the time "
+		"of the whole operation; use table, csv or json",
+		op);
+}
+
 static int print_as(struct xb_out *out, const struct xb_view *view, enum xb_format format,
 		    struct xb_error *error)
 {
@@ -42,11 +55,11 @@ static int print_as(struct xb_out *out, const struct xb_view *view, enum xb_form
 		(void)xb_json_write(view->document, out->file);
 		return 0;
 	case XB_FORMAT_IMB:
-		return xb_print_imb(out, view, error);
+		return check_classic(view, error) ? XB_E_UNSUPPORTED : xb_print_imb(out, view, error);
 	case XB_FORMAT_OSU:
-		return xb_print_osu(out, view, error);
+		return check_classic(view, error) ? XB_E_UNSUPPORTED : xb_print_osu(out, view, error);
 	case XB_FORMAT_NOW:
-		return xb_print_now(out, view, error);
+		return check_classic(view, error) ? XB_E_UNSUPPORTED : xb_print_now(out, view, error);
 	case XB_FORMAT_COMMTEST:
 		return xb_print_commtest(out, view, error);
 	case XB_FORMAT_NODES:

@@ -260,8 +260,19 @@ int xb_reference_load(const char *name, json_t **reference, struct xb_error *err
 
 /* --- lists of names */
 
+static int check_op(const char *name, json_t *reference, const char *op, struct xb_error *error)
+{
+	if (!xb_whole_operation(op) || strcmp(xb_text_of(reference, "bench"), "pingpong") != 0)
+		return 0;
+	return xb_fail(
+		error, XB_E_USAGE,
+		"the latencies of %.100s are of one way, half a round trip; with --op %s the time is that "
+		"of the whole operation and cannot stand beside them; leave out one of the two",
+		name, op);
+}
+
 /* Each table of the list: appended to `into` unless that is NULL. */
-static int load_list(const char *list, json_t *into, struct xb_error *error)
+static int load_list(const char *list, const char *op, json_t *into, struct xb_error *error)
 {
 	char *copy = strdup(list), *save = NULL;
 	int status = copy != NULL ? 0 : xb_fail(error, XB_E_RESOURCE, "out of memory");
@@ -269,6 +280,8 @@ static int load_list(const char *list, json_t *into, struct xb_error *error)
 	     name = strtok_r(NULL, ",", &save)) {
 		json_t *reference = NULL;
 		status = xb_reference_load(name, &reference, error);
+		if (status == 0)
+			status = check_op(name, reference, op, error);
 		if (status == 0 && into != NULL)
 			json_array_append(into, reference);
 		json_decref(reference);
@@ -277,9 +290,9 @@ static int load_list(const char *list, json_t *into, struct xb_error *error)
 	return status;
 }
 
-int xb_references_check(const char *list, struct xb_error *error)
+int xb_references_check(const char *list, const char *op, struct xb_error *error)
 {
-	return list != NULL ? load_list(list, NULL, error) : 0;
+	return list != NULL ? load_list(list, op, NULL, error) : 0;
 }
 
 void xb_references_add(const char *list, json_t *document)
@@ -288,7 +301,7 @@ void xb_references_add(const char *list, json_t *document)
 	if (list == NULL)
 		return;
 	json_t *references = json_array();
-	(void)load_list(list, references, &ignored);
+	(void)load_list(list, NULL, references, &ignored);
 	json_object_set_new(document, "references", references);
 }
 

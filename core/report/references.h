@@ -8,8 +8,9 @@
 /* One table by name, or a file by path: name, bench, title, provenance, remark, link_bits_per_s, points.
  * XB_E_USAGE with what there is when it is not found or not understood. */
 int xb_reference_load(const char *name, json_t **reference, struct xb_error *error);
-/* Checks a list of names with commas between them; NULL is no list. */
-int xb_references_check(const char *list, struct xb_error *error);
+/* Checks a list of names with commas between them; NULL is no list. op: of the run ("send"; NULL: not known):
+ * the time of a whole operation does not stand beside latencies of one way. */
+int xb_references_check(const char *list, const char *op, struct xb_error *error);
 /* Adds the tables of the list (checked before) to the document, as "references". */
 void xb_references_add(const char *list, json_t *document);
 /* `xportbench references`: all tables and where they are from. 0, or -1 when something was said on stderr. */

@@ -261,7 +261,7 @@ static void say(const struct range *range, const char *upper, const char *lower,
 		size_t bytes)
 {
 	const size_t faster = range->told_apart - range->slower;
-	char amount[64], saved[64];
+	char amount[56], saved[56];
 	if (range->told_apart == 0) {
 		snprintf(text, bytes, "%.60s and %.60s cannot be told apart in swaps of %s messages.", upper,
 			 lower, size);
@@ -294,7 +294,7 @@ void xb_print_swap_sentences(struct xb_out *out, const struct xb_view *view)
 	int any = 0;
 	for (size_t t = 0; view->baseline != SIZE_MAX && t < view->transport_count; t++) {
 		struct range range = added_range(view->document, view->transports[t].label, size);
-		char text[400], words[24];
+		char text[500], words[24];
 		if (range.cases == 0)
 			continue;
 		if (any++ == 0) {

@@ -288,3 +288,8 @@ json_t *xb_transport_of(json_t *document, const char *label)
 	}
 	return NULL;
 }
+
+int xb_whole_operation(const char *op)
+{
+	return op != NULL && (strcmp(op, "write") == 0 || strcmp(op, "read") == 0);
+}

@@ -164,6 +164,28 @@ def _():
     assert len(re.findall(r"^r_inf +\d+\.\d{3} MB/s, n_1/2 -?\d+ bytes", text, re.M)) == 2, text[-300:]
 
 
+@case("the time of a whole operation is not printed as half a round trip, nor set beside one")
+def _():
+    for op in ("write", "read"):
+        for words in (("--format", "osu"), ("--format", "imb"), ("--format", "now"), ("--reference", "imb-pingpong-opa"),
+                      ("--reference", "osu-bw-opa-openmpi-3.1.6,imb-pingpong-opa")):
+            result = run("-t", "tcp", "--op", op, "-s", 8, *words)
+            assert result.status == 2 and f"--op {op}" in result.err and "whole operation" in result.err and not result.out, (words, result)
+            assert len(result.err.splitlines()) == 1, result.err
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run.json")
+        result = run("-t", "tcp", "-s", 8, "-n", 5, "--launches", "1:1", "-o", path)
+        assert result.status in (0, 3), result
+        document = load(path)
+        for op, refused in (("write", True), ("write-poll", False), ("send", False)):
+            document["config"]["op"] = op
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(document, file)
+            for words in (("--format", "osu"), ("--format", "imb"), ("--format", "now"), ("--reference", "imb-pingpong-opa")):
+                result = run("report", path, *words)
+                assert result.status == 2 and "whole operation" in result.err if refused else result.status in (0, 3), (op, words, result)
+
+
 # --- references
 
 @case("references: all published tables are listed with what they are and where they are from")
