@@ -5,12 +5,14 @@
 import csv
 import json
 import os
+import pty
 import re
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from xbtest import TOP, case, load, main, run  # noqa: E402
+from xbtest import TOP, XB, case, environment, load, main, run  # noqa: E402
 
 SIZES = "0,1,8,1000,64K,1M"
 BYTES = [0, 1, 8, 1000, 65536, 1048576]
@@ -184,6 +186,39 @@ def _():
             for words in (("--format", "osu"), ("--format", "imb"), ("--format", "now"), ("--reference", "imb-pingpong-opa")):
                 result = run("report", path, *words)
                 assert result.status == 2 and "whole operation" in result.err if refused else result.status in (0, 3), (op, words, result)
+
+
+# --- on a terminal
+
+def on_terminal(*arguments, **more):
+    """What a run writes to a terminal; xbtest's environment says NO_COLOR, this one does not."""
+    env = {k: v for k, v in environment().items() if k != "NO_COLOR"} | more
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([XB, "-t", "null", "-s", "8", "-n", "20", "--launches", "2:2", *arguments], stdin=subprocess.DEVNULL, stdout=theirs,
+                          stderr=theirs, env=env, cwd=TOP) as process:
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # EIO: the other end is closed
+                part = b""
+            if not part:
+                break
+            seen += part
+    os.close(ours)
+    assert process.returncode in (0, 3), (process.returncode, seen[-500:])
+    return seen.decode()
+
+
+@case("on a terminal there is colour, unless NO_COLOR is set, and progress, unless -q is given")
+def _():
+    usual, plain, quiet = on_terminal(), on_terminal(NO_COLOR="1"), on_terminal("-q")
+    assert re.search("\033\\[[0-9;]*m", usual) and re.search("\033\\[[0-9;]*m", quiet), (usual, quiet)
+    assert not re.search("\033\\[[0-9;]*m", plain), plain
+    assert "\r" in usual.replace("\r\n", "") and "\r" in plain.replace("\r\n", ""), usual
+    assert "\r" not in quiet.replace("\r\n", ""), quiet
+    assert "\033" not in run("-t", "null", "-s", 8, "-n", 20, "--launches", "1:1").out
 
 
 # --- references
