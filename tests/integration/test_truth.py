@@ -23,19 +23,26 @@ def covered(document, unseen_us, size=8):
     return c["ci_low"] <= truth_us(document, size) + unseen_us and truth_us(document, size) <= c["ci_high"]
 
 
+def decorator_costs_us():
+    """The better of two runs: other work on the machine makes it more, never less."""
+    costs = []
+    for seed in (41, 42):
+        bare = measure("-t", "tcp,tcp,label=slow,fault.delay=1ns", "-s", 8, "-n", 200, "-x", 400, "--launches", "15:15", "--seed", seed)
+        costs.append(max(0, comparison(bare.document, "tcp", "slow", size=8)["overhead_us"]["median"]))
+    assert min(costs) < 0.5, f"the decorator costs {min(costs)} us where it delays nothing: it would hide a wrong delay of 2 us"
+    return min(costs)
+
+
 # The decorator measures its pause, and what the sender's call takes longer after it. It cannot see what comes before its first
 # reading of the clock and after its last one, nor what the receiver takes longer. So that is measured: by how much a transport
 # that is decorated but not delayed (1 ns) is slower than the bare one.
 @case("a delay of 2 us is recovered by its 95 % interval in at least 34 of 40 seeded runs, to within what the decorator itself costs")
 def _():
-    bare = measure("-t", "tcp,tcp,label=slow,fault.delay=1ns", "-s", 8, "-n", 200, "-x", 400, "--launches", "15:15", "--seed", 41)
-    unseen_us = max(0, comparison(bare.document, "tcp", "slow", size=8)["overhead_us"]["median"])
-    assert unseen_us < 0.5, f"the decorator costs {unseen_us} us where it delays nothing: it would hide a wrong delay of 2 us"
-    hits, strict = 0, 0
-    for seed in range(1, 41):
-        run = measure("-t", "tcp,tcp,label=slow,fault.delay=2us", "-s", 8, "-n", 200, "-x", 400, "--launches", "7:7", "--seed", seed)
-        hits += covered(run.document, unseen_us)
-        strict += covered(run.document, 0)
+    before_us = decorator_costs_us()
+    documents = [measure("-t", "tcp,tcp,label=slow,fault.delay=2us", "-s", 8, "-n", 200, "-x", 400, "--launches", "7:7", "--seed", seed).document
+                 for seed in range(1, 41)]
+    unseen_us = max(before_us, decorator_costs_us())
+    hits, strict = sum(covered(d, unseen_us) for d in documents), sum(covered(d, 0) for d in documents)
     print(f"# {hits} of 40 intervals cover the imposed delay; {strict} without the {unseen_us:.3f} us that the decorator costs here")
     assert hits >= 34, f"{hits} of 40"
 
@@ -67,7 +74,10 @@ def _():
     below = comparison(run.document, "tcp", "slow", size=64)["overhead_us"]
     above = comparison(run.document, "tcp", "slow", size=8192)
     assert below["median"] < 2.5, below
-    assert above["distinguishable"] and above["overhead_us"]["median"] > 2.5, above
+    assert above["distinguishable"], above
+    truth, found = truth_us(run.document, 8192), above["overhead_us"]
+    # one run is not forty: 5 % for an interval that misses by the nanoseconds of a quiet machine
+    assert found["ci_low"] <= truth + decorator_costs_us() and found["ci_high"] >= 0.95 * truth, (truth, above)
 
 
 @case("what a message is told to hold of a delay at one end, in a window and without a peer is what its time grows by")
