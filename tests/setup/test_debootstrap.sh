@@ -71,13 +71,14 @@ inside() {
 	unshare -mpf --kill-child sh -ec '
 		root=$1 archives=$2 user=$3 home=$4
 		shift 4
-		mount --bind "$root" "$root" # ip netns wants / to be a mount
+		mount --bind "$root" "$root"
 		mount -t proc proc "$root/proc"
 		mount --rbind /sys "$root/sys"
 		mount --rbind /dev "$root/dev"
 		mount -t tmpfs tmpfs "$root/dev/shm" && chmod 1777 "$root/dev/shm"
 		mount --bind "$archives" "$root/var/cache/apt/archives"
-		exec chroot "$root" runuser -u "$user" -- env -i HOME="$home" USER="$user" \
+		cd "$root" && pivot_root . mnt # chroot alone would not do for ip netns and nsenter
+		exec chroot . sh -c "umount -l /mnt && exec \"\$@\"" sh runuser -u "$user" -- env -i HOME="$home" USER="$user" \
 			PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' \
 		inside "$root" "$archives" "$user" "$home" "$@" </dev/null
 }
