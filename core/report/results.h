@@ -106,8 +106,8 @@ void xb_results_launch_done(struct xb_results *r, unsigned launch);
 /* 1 when every interval (headline and overhead, of every transport that still runs) has a half-width of at
  * most ci_percent of the lower layer's latency. Never before config->launches_min launches. */
 int xb_results_converged(const struct xb_results *r);
-/* "ci" | "verdict" | "time" | "fixed" | "failed" for all results, "interrupted" marks the document partial. NULL while running:
- * partial too. */
+/* "ci" | "verdict" | "time" | "fixed" | "failed" for all results, "interrupted" marks the document partial.
+ * NULL while running: partial too. */
 void xb_results_stopped_by(struct xb_results *r, const char *why);
 /* Findings that follow from the data alone: too noisy, few launches, spread between launches, ... Called once
  * before the last document. */
