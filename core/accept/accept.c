@@ -405,7 +405,7 @@ static json_t *nothing_measured(struct work *w)
 	xb_results_started(results, when, w->config->seed);
 	for (size_t t = 0; t < w->config->transport_count; t++)
 		xb_results_transport_status(results, t, "unavailable", why);
-	xb_results_stopped_by(results, "fixed");
+	xb_results_stopped_by(results, "failed");
 	xb_results_conclude(results);
 	json_t *document = xb_results_document(results);
 	xb_results_free(results);

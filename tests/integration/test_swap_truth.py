@@ -114,18 +114,20 @@ def last_level_cache_bytes():
 def _():
     if not have_plugin("mpi"):
         raise Skip("no shared memory transport was built")
-    # 2 MiB each way through shared memory, where the copies are all there is; every launch on its own
-    document = measure("-t", "mpi:shm", "-b", "swap", "--protocol", "2", "--cache", "inv,1", "-s", "256K", "--total", "2M", "-n", 5, "-x", 1,
-                       "--launches", "9:9").document
-    cold, warm = (swaps(document, mode=mode)[262144]["seconds"] for mode in ("cache inv.", "1 iter."))
     cache = last_level_cache_bytes()
-    print(f"# cold {cold['median'] * 1e3:.3f} ms [{cold['ci_low'] * 1e3:.3f}, {cold['ci_high'] * 1e3:.3f}], "
-          f"warm {warm['median'] * 1e3:.3f} ms [{warm['ci_low'] * 1e3:.3f}, {warm['ci_high'] * 1e3:.3f}]; last-level cache: {cache >> 20} MiB")
+    for _ in range(3):  # other work takes caches and cores, and widens the intervals
+        # 2 MiB each way through shared memory, where the copies are all there is; every launch on its own
+        document = measure("-t", "mpi:shm", "-b", "swap", "--protocol", "2", "--cache", "inv,1", "-s", "256K", "--total", "2M", "-n", 5,
+                           "-x", 1, "--launches", "9:9").document
+        cold, warm = (swaps(document, mode=mode)[262144]["seconds"] for mode in ("cache inv.", "1 iter."))
+        print(f"# cold {cold['median'] * 1e3:.3f} ms [{cold['ci_low'] * 1e3:.3f}, {cold['ci_high'] * 1e3:.3f}], "
+              f"warm {warm['median'] * 1e3:.3f} ms [{warm['ci_low'] * 1e3:.3f}, {warm['ci_high'] * 1e3:.3f}]; last-level cache: {cache >> 20} MiB")
+        if cold["ci_low"] > warm["ci_high"]:
+            return
     assert cold["ci_high"] >= warm["ci_low"], "a swap after a sweep took less time than one without"
-    if cold["ci_low"] <= warm["ci_high"]:
-        assert cache < 16 << 20, f"no difference, although the last-level cache holds {cache >> 20} MiB and both ends touch 8 MiB"
-        raise Skip(f"the last-level cache ({cache >> 20} MiB) holds less than twice the 8 MiB that both ends touch" if cache else
-                   "the kernel does not tell how large the last-level cache is")
+    assert cache < 16 << 20, f"no difference, although the last-level cache holds {cache >> 20} MiB and both ends touch 8 MiB"
+    raise Skip(f"the last-level cache ({cache >> 20} MiB) holds less than twice the 8 MiB that both ends touch" if cache else
+               "the kernel does not tell how large the last-level cache is")
 
 
 main()
