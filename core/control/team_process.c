@@ -47,6 +47,15 @@ static void drain(struct xb_team *team, size_t i)
 	}
 }
 
+/* Has a worker on this host reported? */
+static int reached(const struct xb_team *team, const char *host)
+{
+	for (uint32_t e = 0; team->control->hosts && e < team->endpoints; e++)
+		if (!strcmp(team->control->hosts[e], host) && xb_team_peer(team, e))
+			return 1;
+	return 0;
+}
+
 static void note_death(struct xb_team *team, size_t i, int status)
 {
 	const struct xb_launched *process = &team->processes[i];
@@ -64,7 +73,13 @@ static void note_death(struct xb_team *team, size_t i, int status)
 	if (!peer && team->launcher->explain &&
 	    team->launcher->explain(&request, process, status, one_line(&team->tails[i]), &explained)) {
 		team->host_lost = 1;
-		snprintf(team->died, sizeof team->died, "%s", explained.text);
+		if (host && reached(team, host)) /* it was there; what was started on it says nothing */
+			snprintf(team->died, sizeof team->died,
+				 "the connection to %s has ended (process %d): the host, its network or what "
+				 "was started there has gone",
+				 host, (int)process->pid);
+		else
+			snprintf(team->died, sizeof team->died, "%s", explained.text);
 		return;
 	}
 	if (process->endpoint >= 0 && !host)
