@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include "accept.h"
 #include "places.h"
@@ -18,6 +17,7 @@
 #include "../control/hub.h"
 #include "../control/run.h"
 #include "../report/results.h"
+#include "../report/text.h"
 
 #define SELFTEST_TRIALS 1000u
 #define SELFTEST_SEED 1u
@@ -218,7 +218,8 @@ static int measure_reference(struct work *w, const struct xb_retest *retest)
 	for (size_t i = 0; i < rulings->count; i++)
 		wanted |= needs_reference(retest, &rulings->list[i]) &&
 			  xb_retest_covers(retest, &rulings->list[i]);
-	if (w->has_reference || w->acceptance.serial || w->acceptance.endpoints <= 3 || !wanted)
+	if (w->has_reference || !wanted ||
+	    xb_places_take_turns(w->acceptance.serial, w->acceptance.endpoints))
 		return 0;
 	w->has_reference = 1;
 	if (xb_reference_choose(rulings, retest, &reference.a, &reference.b))
@@ -394,14 +395,11 @@ static json_t *nothing_measured(struct work *w)
 	struct xb_acceptance *a = &w->acceptance;
 	struct xb_results *results = xb_results_new(w->config);
 	const char *why = *w->unreachable.host ? w->unreachable.reason : "a host could not be used";
-	time_t now = time(NULL);
 	char when[32];
-	struct tm utc;
 
 	if (!results)
 		return NULL;
-	gmtime_r(&now, &utc);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	xb_now_text(when);
 	xb_results_started(results, when, w->config->seed);
 	for (size_t t = 0; t < w->config->transport_count; t++)
 		xb_results_transport_status(results, t, "unavailable", why);

@@ -81,13 +81,13 @@ static json_t *ruling_json(const struct xb_acceptance *a, json_t *document, cons
 static int spares(const struct xb_ruling *r, uint32_t node)
 {
 	int violated = r->first.verdict == XB_VERDICT_FAIL,
-	    own_noise = r->a == node ? r->noisy_a : r->noisy_b;
+	    own_doubt = r->a == node ? r->doubt_a : r->doubt_b;
 
 	if (violated && r->cause == XB_CAUSE_LINK)
 		return 1;
 	if (violated && (r->cause == XB_CAUSE_NODE || r->cause == XB_CAUSE_BOTH))
 		return r->culprit != node;
-	return (r->noisy_a || r->noisy_b) && !own_noise;
+	return (r->doubt_a || r->doubt_b) && !own_doubt;
 }
 
 /* The rulings that speak of a node: those of its pairs, but for what is another's doing. */
@@ -216,7 +216,7 @@ json_t *xb_acceptance_json(const struct xb_acceptance *a, json_t *document)
 	return json_pack("{s:o, s:s, s:f, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "limits",
 			 xb_json_text(a->limits->path), "verdict", xb_verdict_name(xb_acceptance_verdict(a)),
 			 "noise_budget_pct", a->limits->noise_budget_pct, "retests", (int)a->retests,
-			 "pairs_at_a_time", a->serial || a->endpoints <= 3 ? "one" : "many", "left_out",
-			 left_out_json(a), "nodes", nodes_json(a, document), "rulings", rulings, "matrices",
-			 matrices_json(a), "baseline", baseline);
+			 "pairs_at_a_time", xb_places_take_turns(a->serial, a->endpoints) ? "one" : "many",
+			 "left_out", left_out_json(a), "nodes", nodes_json(a, document), "rulings", rulings,
+			 "matrices", matrices_json(a), "baseline", baseline);
 }

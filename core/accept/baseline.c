@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "known.h"
+#include "places.h"
 #include "../report/text.h"
 
 static void add(json_t *list, const char *kind, int comparable, const char *what, const char *then,
@@ -181,7 +182,8 @@ static const char *pairs_at_a_time(json_t *config)
 
 	if (!json_is_boolean(serial) || !json_is_integer(endpoints))
 		return "";
-	return json_is_true(serial) || json_integer_value(endpoints) <= 3 ? "one" : "many";
+	return xb_places_take_turns(json_is_true(serial), (uint32_t)json_integer_value(endpoints)) ? "one"
+												   : "many";
 }
 
 json_t *xb_baseline_differences(json_t *document, json_t *baseline)

@@ -10,6 +10,11 @@ uint32_t xb_places_endpoints(const struct xb_config *config)
 	return config->endpoints > 2 ? config->endpoints : 2;
 }
 
+int xb_places_take_turns(int serial, uint32_t endpoints)
+{
+	return serial || endpoints <= 3;
+}
+
 int xb_places_pairs(const struct xb_config *config, size_t *pairs, struct xb_error *error)
 {
 	struct xb_schedule schedule;

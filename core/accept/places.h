@@ -30,6 +30,8 @@ struct xb_whole {
 };
 
 int xb_whole_keep(struct xb_whole *whole, const struct xb_config *config, struct xb_error *error);
+/* Did the pairs of such a run take turns? With three endpoints or fewer they always do. */
+int xb_places_take_turns(int serial, uint32_t endpoints);
 /* Would what is left without those flagged in out (below) be a network, with pairs of --pairs if those were
  * given? */
 int xb_whole_can_do_without(const struct xb_whole *whole, const unsigned char *out);

@@ -122,9 +122,9 @@ void xb_reference_take(struct xb_rulings *rulings, uint32_t a, uint32_t b, const
 	}
 }
 
-static int noisy_at(const struct xb_retest *retest, const struct xb_ruling *fresh, uint32_t endpoint)
+static int doubt_at(const struct xb_retest *retest, const struct xb_ruling *fresh, uint32_t endpoint)
 {
-	return (fresh->noisy_a && retest->a == endpoint) || (fresh->noisy_b && retest->b == endpoint);
+	return (fresh->doubt_a && retest->a == endpoint) || (fresh->doubt_b && retest->b == endpoint);
 }
 
 void xb_retest_take(struct xb_rulings *rulings, const struct xb_retest *retest,
@@ -143,8 +143,8 @@ void xb_retest_take(struct xb_rulings *rulings, const struct xb_retest *retest,
 		r->retest_b = retest->b;
 		r->retest_launch_s = launch_s;
 		r->fresh = f ? f->first : nothing;
-		r->noisy_a = f && noisy_at(retest, f, r->a);
-		r->noisy_b = f && noisy_at(retest, f, r->b);
+		r->doubt_a = f && doubt_at(retest, f, r->a);
+		r->doubt_b = f && doubt_at(retest, f, r->b);
 		if (f && r->no_reference)
 			xb_append(r->fresh.reason, sizeof(r->fresh.reason), "%s" NO_REFERENCE,
 				  *r->fresh.reason ? "; " : "");

@@ -174,8 +174,8 @@ static void doubt(const struct context *c, const struct xb_series *s, struct xb_
 			 xb_text_of(invalid, "code"), xb_text_of(invalid, "text"));
 		no_verdict(r, XB_VERDICT_INCONCLUSIVE, text);
 		int ends = ends_of(invalid, s->a, s->b);
-		r->noisy_a = ends == END_A;
-		r->noisy_b = ends == END_B;
+		r->doubt_a = ends == END_A;
+		r->doubt_b = ends == END_B;
 	} else if (xb_metric_has_size(r->limit->metric) && noise > c->limits->noise_budget_pct &&
 		   r->first.verdict != XB_VERDICT_UNMEASURED) {
 		snprintf(text, sizeof(text),
@@ -183,8 +183,8 @@ static void doubt(const struct context *c, const struct xb_series *s, struct xb_
 			 "of %g %%",
 			 noise, c->limits->noise_budget_pct);
 		no_verdict(r, XB_VERDICT_INCONCLUSIVE, text);
-		r->noisy_a = xb_noise_of_endpoint(c->document, s->a) > c->limits->noise_budget_pct;
-		r->noisy_b = xb_noise_of_endpoint(c->document, s->b) > c->limits->noise_budget_pct;
+		r->doubt_a = xb_noise_of_endpoint(c->document, s->a) > c->limits->noise_budget_pct;
+		r->doubt_b = xb_noise_of_endpoint(c->document, s->b) > c->limits->noise_budget_pct;
 	}
 	if (failed && r->first.verdict != XB_VERDICT_FAIL) {
 		snprintf(text, sizeof(text), "%.190s", failed);

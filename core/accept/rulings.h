@@ -21,7 +21,7 @@ struct xb_ruling {
 	double typical_alone;
 	int no_reference; /* it was looked for, and is not known */
 	int beyond_help; /* INCONCLUSIVE, and more launches would not change that */
-	int noisy_a, noisy_b; /* no verdict because of this end: other work on its core, a wrong path */
+	int doubt_a, doubt_b; /* no verdict because of this end: other work on its core, a wrong path */
 	enum xb_cause cause;
 	uint32_t culprit;
 };

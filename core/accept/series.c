@@ -201,6 +201,20 @@ double xb_link_MBps(json_t *document, const char *label, uint32_t a, uint32_t b)
 	return slowest.bits_per_s > 0 ? slowest.bits_per_s / 8e6 : NAN;
 }
 
+/* Does an end on this host use a device whose bytes nothing counts? */
+static int uncounted_on_host(json_t *transport, const char *host)
+{
+	json_t *end;
+	size_t i;
+
+	json_array_foreach(json_object_get(transport, "ends"), i, end)
+	{
+		if (!strcmp(xb_text_of(end, "host"), host) && json_is_false(json_object_get(end, "counted")))
+			return 1;
+	}
+	return 0;
+}
+
 /*
  * Of the payload that left this host, on the device that the transport's endpoints there said they use; NAN
  * when nothing is known of it. Where they named none (shared memory, several rails, an MPI that does not
@@ -212,11 +226,13 @@ static double share_on_host(json_t *transport, const char *host)
 	json_t *entry;
 	size_t i;
 
+	if (!host || uncounted_on_host(transport, host))
+		return NAN;
 	json_array_foreach(json_object_get(transport, "evidence"), i, entry)
 	{
 		json_t *own = json_object_get(entry, "own");
 		double seen = xb_number_of(entry, "share_of_payload");
-		if (!host || strcmp(xb_text_of(entry, "host"), host) != 0 || !isfinite(seen))
+		if (strcmp(xb_text_of(entry, "host"), host) != 0 || !isfinite(seen))
 			continue;
 		if (!isfinite(share))
 			share = 0; /* there are counters, and they can only add to it */

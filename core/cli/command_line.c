@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "options.h"
 #include "../engine/block.h"
+#include "../report/text.h"
 #include "show.h"
 
 const struct xb_command_entry xb_commands[] = {
@@ -399,7 +400,7 @@ static int check_op_format(const struct xb_config *config, struct xb_error *erro
 	const int classic = config->format == XB_FORMAT_IMB || config->format == XB_FORMAT_OSU ||
 			    config->format == XB_FORMAT_NOW;
 
-	if (!classic || (config->op != XB_OP_WRITE && config->op != XB_OP_READ) ||
+	if (!classic || !xb_whole_operation(xb_op_name(config->op)) ||
 	    !xb_config_has(config, XB_BENCH_PINGPONG))
 		return 0;
 	return xb_fail(

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "plugin.h"
 #include "run_internal.h"
 #include "../engine/block.h"
+#include "../report/text.h"
 #include "../launch/reach.h"
 #include "../launch/slurm.h"
 #include "../system/system.h"
@@ -205,16 +205,13 @@ static int check_plugins(const struct xb_run *run, struct xb_error *error)
 static void seed(struct xb_run *run)
 {
 	char when[32];
-	time_t now = time(NULL);
-	struct tm utc;
 	unsigned char id[8];
 
 	run->seed = run->config->seed;
 	while (run->seed == 0)
 		xb_random_bytes(&run->seed, sizeof(uint32_t));
 	xb_rng_seed(&run->rng, run->seed);
-	gmtime_r(&now, &utc);
-	strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	xb_now_text(when);
 	xb_results_started(run->control.results, when, run->seed);
 	xb_random_bytes(id, sizeof id);
 	for (size_t i = 0; i < sizeof id; i++)

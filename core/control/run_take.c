@@ -7,6 +7,7 @@
 
 #include "run_internal.h"
 #include "../engine/block.h"
+#include "../report/text.h"
 #include "../system/system.h"
 
 #define NOISE_PROBE_NS 20000000
@@ -189,8 +190,7 @@ static double imposed_per_message(const struct xb_item *item, enum xb_op op, int
 				  double there)
 {
 	const int swap = item->bench == XB_BENCH_SWAP;
-	const int halves =
-		swap || (item->bench == XB_BENCH_PINGPONG && (op == XB_OP_SEND || op == XB_OP_WRITE_POLL));
+	const int halves = swap || (item->bench == XB_BENCH_PINGPONG && !xb_whole_operation(xb_op_name(op)));
 
 	if (alone)
 		return halves ? here / 2 : here;

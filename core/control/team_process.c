@@ -151,7 +151,7 @@ static void signal_all(const struct xb_team *team, int signal_number)
 }
 
 /* The processes on this machine that may have made shared memory for this team: those that were started here,
- * and ranks, known from their hello. To be asked while their connections are still known. */
+ * then its workers, known from their hello. To be asked while their connections are still known. */
 static int *own_pids(const struct xb_team *team, size_t *count)
 {
 	int *pids = calloc(team->endpoints + team->process_count, sizeof *pids);
@@ -182,19 +182,13 @@ static void remove_leftovers(const struct xb_team *team, const int *pids, size_t
 	xb_leftovers_remove_files("/dev/shm", team->started_s, 0);
 }
 
-/* Ranks of a job on this machine are no children of ours: their pids are known from their hello. Those on
- * other hosts end when their control connection does. */
-static void kill_ranks(struct xb_team *team)
+/* Ranks of a job on this machine are no children of ours. Those on other hosts end when their control
+ * connection does. */
+static void kill_ranks(const struct xb_team *team, const int *pids, size_t count)
 {
-	if (team->launcher->children)
-		return;
-	json_t *own = xb_host_describe();
-	for (uint32_t e = 0; e < team->endpoints; e++) {
-		struct xb_peer *peer = xb_hub_find(&team->control->hub, (int)team->index, (int)e);
-		if (peer && peer->pid > 1 && xb_same_host(xb_team_host(team, e), own))
-			kill(peer->pid, SIGKILL);
-	}
-	json_decref(own);
+	for (size_t i = team->process_count; !team->launcher->children && i < count; i++)
+		if (pids[i] > 1)
+			kill(pids[i], SIGKILL);
 }
 
 /* What waits on its standard input for the end of the run now sees it. */
@@ -228,7 +222,7 @@ void xb_team_stop_processes(struct xb_team *team, int asked_to_close)
 	if (!orderly) {
 		/* workers may hang in a library or be stopped: their ranks first, the job launcher then
 		 * cleans up; on other hosts the ends of control connection and input do it */
-		kill_ranks(team);
+		kill_ranks(team, pids, pid_count);
 		if (team->launcher->children)
 			signal_workers(team, SIGKILL);
 		else

@@ -90,6 +90,7 @@ static const struct field carried_fields[] = {{"text", TEXT, 0, NULL, NULL, 0},
 static const struct field end_fields[] = {{"host", TEXT, 0, NULL, NULL, 0},
 					  {"device", TEXT, 0, NULL, NULL, 0},
 					  {"resolved_path", TEXT, 0, NULL, NULL, 0},
+					  {"counted", TRUTH, 0, NULL, NULL, 0},
 					  {NULL, TEXT, 0, NULL, NULL, 0}};
 static const struct field transport_fields[] = {
 	{"label", TEXT, 0, NULL, NULL, 0},

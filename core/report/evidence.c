@@ -76,9 +76,9 @@ json_t *xb_ends_json(const struct xb_transport_record *t)
 	json_t *list = json_array();
 	for (size_t i = 0; i < t->end_count; i++) {
 		const struct xb_end *end = &t->ends[i];
-		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "host", xb_json_text(end->host),
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:b}", "host", xb_json_text(end->host),
 						      "device", xb_json_text(end->device), "resolved_path",
-						      xb_json_text(end->resolved)));
+						      xb_json_text(end->resolved), "counted", end->counted));
 	}
 	return list;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 #include "text.h"
 
 static unsigned binary_unit(uint64_t size, uint64_t *count)
@@ -287,6 +288,14 @@ json_t *xb_transport_of(json_t *document, const char *label)
 			return entry;
 	}
 	return NULL;
+}
+
+void xb_now_text(char text[32])
+{
+	time_t now = time(NULL);
+	struct tm utc;
+	gmtime_r(&now, &utc);
+	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
 int xb_whole_operation(const char *op)

@@ -57,6 +57,8 @@ uint64_t xb_count_of(json_t *object, const char *key);
 /* The transport of that label in a checked document, borrowed; NULL if there is none. */
 json_t *xb_transport_of(json_t *document, const char *label);
 
+/* Now, as documents have it: "2026-05-01T12:00:00Z". */
+void xb_now_text(char text[32]);
 /* Is the time of a ping-pong with this op ("write") that of the whole operation, not half a round trip? */
 int xb_whole_operation(const char *op);
 

@@ -38,10 +38,10 @@ static void node_2_is_blamed(enum xb_cause cause)
 }
 
 /* The retest of node 2 with node 0 ends like this. */
-static void retest_says(const struct xb_retest *retest, enum xb_verdict verdict, int noisy_a, int noisy_b)
+static void retest_says(const struct xb_retest *retest, enum xb_verdict verdict, int doubt_a, int doubt_b)
 {
 	fresh_one = (struct xb_ruling){
-		.limit = &limit, .size_bytes = 8, .a = 0, .b = 1, .noisy_a = noisy_a, .noisy_b = noisy_b};
+		.limit = &limit, .size_bytes = 8, .a = 0, .b = 1, .doubt_a = doubt_a, .doubt_b = doubt_b};
 	fresh_one.first.verdict = verdict;
 	fresh_one.first.launches = 10;
 	fresh_one.first.launches_needed = 14;
@@ -131,7 +131,7 @@ static void noise_in_the_retest_is_put_down_to_the_end_that_has_it(void **state)
 	node_2_is_blamed(XB_CAUSE_NODE);
 	assert_int_equal(xb_retest_next(&rulings, NODES, &retest), 1);
 	retest_says(&retest, XB_VERDICT_INCONCLUSIVE, 1, 0);
-	assert_true(list[1].noisy_a && !list[1].noisy_b && !list[3].noisy_a); /* 0-2, 1-2 */
+	assert_true(list[1].doubt_a && !list[1].doubt_b && !list[3].doubt_a); /* 0-2, 1-2 */
 	assert_string_equal(nodes(), "ppip");
 }
 

@@ -12,7 +12,7 @@
 #include "accept/series.h"
 
 /* Of a device on the second host: whether the endpoints there said that they use it, and what it carried. */
-static const char *own = "true", *carried = "0.1";
+static const char *own = "true", *carried = "0.1", *counted = "true";
 
 /* A run of raw TCP (8 us) and of MPI above it (10 us), 8 bytes, one pair, with these findings. */
 static json_t *document_with(const char *findings)
@@ -20,7 +20,8 @@ static json_t *document_with(const char *findings)
 	static const char text[] =
 		"{'baseline': 'tcp', 'findings': [%s],"
 		" 'hosts': [{'name': 'a', 'endpoints': [0]}, {'name': 'b', 'endpoints': [1]}],"
-		" 'transports': [{'label': 'tcp', 'status': 'ok', 'device': 'eth0', 'evidence': ["
+		" 'transports': [{'label': 'tcp', 'status': 'ok', 'device': 'eth0',"
+		" 'ends': [{'host': 'b', 'counted': %s}], 'evidence': ["
 		"  {'host': 'a', 'device': 'eth0', 'own': true, 'share_of_payload': 1.02},"
 		"  {'host': 'a', 'device': 'eth1', 'own': false, 'share_of_payload': 0.01},"
 		"  {'host': 'b', 'device': 'enp1', 'own': %s, 'share_of_payload': %s}]},"
@@ -32,7 +33,7 @@ static json_t *document_with(const char *findings)
 		" 'comparisons': [{'lower': 'tcp', 'upper': 'mpi', 'bench': 'pingpong', 'size': 8,"
 		"   'launch_overheads': [2, 2, 2, 2, 2, 2]}]}";
 	char whole[4000];
-	snprintf(whole, sizeof(whole), text, findings, own, carried);
+	snprintf(whole, sizeof(whole), text, findings, counted, own, carried);
 	for (char *p = whole; *p; p++)
 		if (*p == '\'')
 			*p = '"';
@@ -128,7 +129,12 @@ static void each_host_is_judged_by_its_own_device(void **state)
 		if (verdicts_of("", NULL)[PATH] != cases[i].verdict)
 			fail_msg("case %zu", i);
 	}
-	own = "true";
+	/* what nothing counts is no violation */
+	counted = "false";
+	own = "false";
+	carried = "0.01";
+	assert_int_equal(verdicts_of("", NULL)[PATH], 'u');
+	counted = own = "true";
 	carried = "0.1";
 }
 
